@@ -1,0 +1,90 @@
+# oncelog: `make help` lists what there is.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+REQ    := .ci/requirements
+SEED   ?= 1
+RUNS   ?= 20
+AGAINST ?= kafka,kfake
+# pytest on a marker expression, e.g. $(call pytest,wire,tests/wire)
+pytest = $(BIN)/pytest -m "$(1)" $(2)
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-spark dev run demo test check clients crash sim spark bench referee referee-open java fuzz docs lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("oncelog needs Python 3.11 or newer, this is %d.%d: make PYTHON=python3.12" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: $(REQ)/base.txt pyproject.toml | $(BIN)/python
+	$(PIP) --require-hashes -r $(REQ)/base.txt
+	$(PIP) --no-deps --editable .
+	@touch $@
+
+$(VENV)/.spark: $(REQ)/spark.txt $(VENV)/.base
+	$(PIP) --require-hashes -r $(REQ)/spark.txt
+	@touch $@
+
+$(VENV)/.dev: $(REQ)/dev.txt $(VENV)/.spark
+	$(PIP) --require-hashes -r $(REQ)/dev.txt
+	@touch $@
+
+install: $(VENV)/.base ## .venv/bin/oncelog, without Spark
+install-spark: $(VENV)/.spark ## PySpark and what the demo loads, in the same .venv
+dev: $(VENV)/.dev ## everything that tests and checks need
+
+run: $(VENV)/.base ## the broker on port 9092, data in the user's data folder
+	$(BIN)/oncelog serve
+
+demo: $(VENV)/.spark ## the main job: 336,776 flights through the broker and Spark, killed on the way, counted exactly
+	$(BIN)/python -m oncelog.spark_jobs.demo $(ARGS)
+
+test: $(VENV)/.dev ## all tests, of the heavy families a slice
+	$(BIN)/pytest -m "not slow and not referee and not java and not bench" $(ARGS)
+
+check: $(VENV)/.dev ## format, lint, types, unit and wire tests; under a minute
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m oncelog.broker.docs --check
+	$(call pytest,(unit or wire) and not slow,tests/unit tests/wire)
+
+clients: $(VENV)/.dev ## stock clients, Python and otherwise
+	$(call pytest,clients,tests/clients)
+
+crash: $(VENV)/.dev ## real processes killed, RUNS times
+	$(call pytest,crash,tests/crash) --runs $(RUNS)
+
+sim: $(VENV)/.dev ## whole brokers on virtual time from SEED on
+	$(call pytest,sim,tests/sim) --seed $(SEED) --runs $(RUNS)
+
+spark: $(VENV)/.dev ## the PySpark jobs, long form
+	$(call pytest,spark,tests/spark)
+
+bench: $(VENV)/.dev ## ratios against AGAINST=kafka,kfake in the same run
+	$(BIN)/python -m tests.bench --against $(AGAINST)
+
+referee: $(VENV)/.dev ## the wire and client tests against a real Apache Kafka (Java, Maven)
+	$(BIN)/python tests/referee/run.py $(ARGS)
+
+referee-open: $(VENV)/.dev ## a directory of ours opened by a real Apache Kafka (Java, Maven)
+	$(BIN)/pytest -m referee tests/referee $(ARGS)
+
+java: $(VENV)/.dev ## Java clients against the broker (Java, Maven)
+	$(call pytest,java,tests/clients)
+
+fuzz: $(VENV)/.dev ## 10 minutes of malformed requests
+	$(BIN)/python -m tests.fuzz --seconds 600 --seed $(SEED)
+
+docs: $(VENV)/.base ## the generated tables and charts
+	$(BIN)/python -m oncelog.broker.docs
+
+lock: $(BIN)/python ## the locked requirements again (needs uv)
+	$(PIP) uv && PATH="$(CURDIR)/$(BIN):$$PATH" .ci/lock
+
+clean: ## what make made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache *.egg-info

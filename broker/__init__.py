@@ -1,0 +1,1 @@
+"""Sockets and everything a user touches: server, handlers, settings, command line."""

@@ -1,0 +1,1 @@
+"""Listeners' security: TLS, SASL mechanisms, ACLs."""

@@ -1,0 +1,1 @@
+"""Bytes to objects and back: frames, headers, messages, record batches. Pure: opens no file and no socket."""

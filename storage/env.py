@@ -1,0 +1,252 @@
+"""Clock, randomness and file system, handed in and never reached for; and their real ones.
+
+Tests hand in a settable clock, a seeded random and a file system that remembers what was not synced (tests/sim).
+Every file operation of storage goes through `FileSystem` and `File`, so that a test may fail, drop or garble any of them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import secrets
+import shutil
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Clock(Protocol):
+    """Wall clock for timestamps and monotonic clock for deadlines, both in milliseconds."""
+
+    def time_ms(self) -> int: ...
+
+    def monotonic_ms(self) -> float: ...
+
+
+class Random(Protocol):
+    """What the broker needs of chance."""
+
+    def uuid(self) -> uuid.UUID: ...
+
+    def below(self, bound: int) -> int: ...
+
+
+class File(Protocol):
+    """One open file. All methods raise OSError as the system does."""
+
+    def pread(self, size: int, offset: int) -> bytes: ...
+
+    def pwrite(self, buffers: Sequence[Buffer], offset: int) -> int:
+        """Write all of `buffers` at `offset`; the bytes written. A short write is continued or raises."""
+
+    def truncate(self, size: int) -> None: ...
+
+    def size(self) -> int: ...
+
+    def allocate(self, size: int) -> None:
+        """Reserve `size` bytes on disk without changing the length (fallocate KEEP_SIZE); a hint, may do nothing."""
+
+    def datasync(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class FileSystem(Protocol):
+    """The calls that storage makes; paths are absolute."""
+
+    def open(self, path: Path, *, create: bool = False, writable: bool = True) -> File: ...
+
+    def read(self, path: Path) -> bytes: ...
+
+    def write_atomic(self, path: Path, data: bytes) -> None:
+        """`path`.tmp, fsync, rename, fsync of the folder: after a crash the old or the new content, never a mixture."""
+
+    def exists(self, path: Path) -> bool: ...
+
+    def is_dir(self, path: Path) -> bool: ...
+
+    def list(self, path: Path) -> list[str]: ...
+
+    def mkdir(self, path: Path) -> None: ...
+
+    def rename(self, old: Path, new: Path) -> None: ...
+
+    def unlink(self, path: Path) -> None: ...
+
+    def remove_tree(self, path: Path) -> None: ...
+
+    def sync_dir(self, path: Path) -> None: ...
+
+    def mtime_ms(self, path: Path) -> int: ...
+
+    def set_mtime_ms(self, path: Path, value: int) -> None: ...
+
+    def usable_bytes(self, path: Path) -> tuple[int, int]:
+        """(total, usable) bytes of the volume."""
+
+    def lock(self, path: Path) -> object:
+        """Take an exclusive POSIX lock on `path` (fcntl, which excludes Apache Kafka too) until the returned object is
+        collected or closed; raises BlockingIOError when another process holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """What the outside world is to a broker; built once, in `broker/cli.py`."""
+
+    clock: Clock
+    random: Random
+    fs: FileSystem
+
+
+class SystemClock:
+    """The real clock."""
+
+    def time_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> float:
+        return time.monotonic() * 1000.0
+
+
+class SystemRandom:
+    """The operating system's randomness."""
+
+    def uuid(self) -> uuid.UUID:
+        return uuid.UUID(bytes=secrets.token_bytes(16))
+
+    def below(self, bound: int) -> int:
+        return secrets.randbelow(bound)
+
+
+class SeededRandom:
+    """The same values for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def uuid(self) -> uuid.UUID:
+        return uuid.UUID(int=self._random.getrandbits(128))
+
+    def below(self, bound: int) -> int:
+        return self._random.randrange(bound)
+
+
+class OsFile:
+    """A file descriptor with positioned reads and writes."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def pread(self, size: int, offset: int) -> bytes:
+        return os.pread(self._fd, size, offset)
+
+    def pwrite(self, buffers: Sequence[Buffer], offset: int) -> int:
+        wanted = sum(len(buffer) for buffer in buffers)
+        written = os.pwritev(self._fd, buffers, offset)
+        while written < wanted:  # a full disk first writes short, then raises: let it
+            rest = b"".join(buffers)[written:]
+            written += os.pwrite(self._fd, rest, offset + written)
+        return written
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._fd, size)
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size
+
+    def allocate(self, size: int) -> None:
+        from oncelog.storage import fallocate
+
+        fallocate.keep_size(self._fd, size)
+
+    def datasync(self) -> None:
+        os.fdatasync(self._fd)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class OsFileSystem:
+    """The real file system."""
+
+    def open(self, path: Path, *, create: bool = False, writable: bool = True) -> OsFile:
+        flags = os.O_RDWR if writable else os.O_RDONLY
+        return OsFile(os.open(path, flags | (os.O_CREAT if create else 0) | os.O_CLOEXEC, 0o644))
+
+    def read(self, path: Path) -> bytes:
+        return path.read_bytes()
+
+    def write_atomic(self, path: Path, data: bytes) -> None:
+        draft = path.with_name(path.name + ".tmp")
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(draft, path)
+        self.sync_dir(path.parent)
+
+    def exists(self, path: Path) -> bool:
+        return path.exists()
+
+    def is_dir(self, path: Path) -> bool:
+        return path.is_dir()
+
+    def list(self, path: Path) -> list[str]:
+        return sorted(os.listdir(path))
+
+    def mkdir(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+
+    def rename(self, old: Path, new: Path) -> None:
+        os.replace(old, new)
+
+    def unlink(self, path: Path) -> None:
+        os.unlink(path)
+
+    def remove_tree(self, path: Path) -> None:
+        shutil.rmtree(path)
+
+    def sync_dir(self, path: Path) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def mtime_ms(self, path: Path) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def set_mtime_ms(self, path: Path, value: int) -> None:
+        os.utime(path, ns=(value * 1_000_000, value * 1_000_000))
+
+    def usable_bytes(self, path: Path) -> tuple[int, int]:
+        usage = os.statvfs(path)
+        return usage.f_frsize * usage.f_blocks, usage.f_frsize * usage.f_bavail
+
+    def lock(self, path: Path) -> object:
+        file = open(path, "a+b")  # noqa: SIM115 - held open for as long as the lock is
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise
+        return file
+
+
+def system_env() -> Env:
+    """The real clock, randomness and file system."""
+    return Env(SystemClock(), SystemRandom(), OsFileSystem())
