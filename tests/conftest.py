@@ -1,0 +1,86 @@
+"""Options and fixtures of all tests.
+
+--bootstrap host:port   run wire and client tests against a broker that is already there (any Kafka), instead of one of ours
+--seed N, --runs N      where random and repeated tests start, and how often they repeat
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.process import BrokerProcess
+
+FAMILIES = ("unit", "wire", "clients", "sim", "crash", "spark", "bench", "referee")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("oncelog")
+    group.addoption("--bootstrap", default=None, help="host:port of a Kafka to test instead of oncelog")
+    group.addoption("--seed", type=int, default=int(os.environ.get("SEED", "1")), help="first seed of random tests")
+    group.addoption("--runs", type=int, default=None, help="repetitions of crash and simulation tests (default: a slice)")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The folder of a test is its family."""
+    root = Path(__file__).parent
+    for item in items:
+        family = item.path.relative_to(root).parts[0]
+        if family in FAMILIES:
+            item.add_marker(getattr(pytest.mark, family))
+
+
+@pytest.fixture(scope="session")
+def broker_process(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess | None]:
+    """One broker of ours for all wire and client tests; None with --bootstrap."""
+    if request.config.getoption("--bootstrap"):
+        yield None
+        return
+    with BrokerProcess(tmp_path_factory.mktemp("broker") / "data") as process:
+        yield process
+        process.stop()
+
+
+@pytest.fixture
+def bootstrap(request: pytest.FixtureRequest, broker_process: BrokerProcess | None) -> str:
+    """host:port of the broker under test."""
+    given: str | None = request.config.getoption("--bootstrap")
+    if given:
+        return given
+    assert broker_process is not None
+    assert broker_process.running, broker_process.text()
+    return broker_process.bootstrap
+
+
+@pytest.fixture
+def ours(request: pytest.FixtureRequest) -> bool:
+    """True when the broker under test is oncelog: for the few places where we are stricter than Kafka, or keep more."""
+    return not request.config.getoption("--bootstrap")
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A topic, group or id no other test uses, also on a broker that lives longer than this run."""
+    return f"{request.node.name[:60].translate(str.maketrans('[]/ ,', '.....'))}-{os.getpid():x}-{os.urandom(3).hex()}"
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    """A broker of this test's own, to kill and restart."""
+    with BrokerProcess(tmp_path / "data") as process:
+        yield process
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    value: int = request.config.getoption("--seed")
+    return value
+
+
+@pytest.fixture
+def runs(request: pytest.FixtureRequest) -> int | None:
+    """`--runs`, None when not given."""
+    value: int | None = request.config.getoption("--runs")
+    return value

@@ -1,0 +1,1 @@
+"""What the tests share: broker processes, raw connections, golden conversations."""
