@@ -1,0 +1,327 @@
+"""Decide → append → replay → reply: the one place where coordinators meet the log (Kafka's `CoordinatorRuntime`).
+
+An internal topic (`__transaction_state`, `__consumer_offsets`) is split into partitions; each has a `Shard`, the state that the
+records of that partition add up to. A decision reads the shard and returns records; they are appended as one batch, then replayed
+into the shard, live exactly as at start-up, so that a failed append leaves the state untouched. The answer goes out when everything it
+rests on is on disk: a decision without records waits for the records of its shard written before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from oncelog.coordinator.result import CoordinatorRecord, Result
+from oncelog.coordinator.timers import Timer, Timers
+from oncelog.protocol import control_records, records
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.names import IsolationLevel, TopicPartition
+from oncelog.protocol.primitives import partition_for
+from oncelog.storage.env import Env
+from oncelog.storage.log import AppendOrigin, Log
+from oncelog.storage.log_manager import LogManager
+
+T = TypeVar("T")
+Reply = T | asyncio.Future[T]
+
+_LOAD_BYTES = 1 << 20
+
+# What a failed append means to a client of the coordinator (TransactionStateManager, CoordinatorOperationExceptionHelper).
+_APPEND_ERRORS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+class Shard(Protocol):
+    """The state of one partition; changed by these two methods only."""
+
+    def replay(
+        self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int
+    ) -> None: ...
+
+    def replay_marker(self, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None: ...
+
+
+S = TypeVar("S", bound=Shard)
+
+
+class LogPosition(NamedTuple):
+    """Everything below `offset` of `partition` of the runtime's topic."""
+
+    partition: int
+    offset: int
+
+
+class Written(NamedTuple, Generic[T]):
+    """A decision carried out: its answer may go out once `position` is durable (None: it rests on nothing unwritten)."""
+
+    response: T
+    effects: tuple[Any, ...]
+    position: LogPosition | None
+
+
+class Deferred(Generic[T]):
+    """An answer that is perhaps there already. A future (and with it a loop) is only made when somebody has to wait."""
+
+    __slots__ = ("_done", "_error", "_future", "_value")
+
+    def __init__(self) -> None:
+        self._done = False
+        self._value: T | None = None
+        self._error: KafkaError | None = None
+        self._future: asyncio.Future[T] | None = None
+
+    @property
+    def done(self) -> bool:
+        return self._done
+
+    def resolve(self, value: T) -> None:
+        self._done, self._value = True, value
+        if self._future is not None and not self._future.done():
+            self._future.set_result(value)
+
+    def fail(self, error: KafkaError) -> None:
+        self._done, self._error = True, error
+        if self._future is not None and not self._future.done():
+            self._future.set_exception(error)
+
+    def reply(self) -> Reply[T]:
+        """The value if it is there, else a future of it. Raises the KafkaError it failed with."""
+        if not self._done:
+            self._future = asyncio.get_running_loop().create_future()
+            return self._future
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]  # done, so it is a T
+
+
+class _Slot(Generic[S]):
+    __slots__ = ("end", "log", "shard")
+
+    def __init__(self, shard: S, log: Log | None) -> None:
+        self.shard = shard
+        self.log = log
+        self.end = 0  # the log end after our last append: what answers wait for
+
+
+def coordinator_error(error: KafkaError) -> KafkaError:
+    """What a client of the coordinator is told when its log refused an append."""
+    return KafkaError(_APPEND_ERRORS.get(error.code, error.code), error.message)
+
+
+class CoordinatorRuntime(Generic[S]):
+    """All shards of one internal topic. The topic is created by the first write."""
+
+    def __init__(
+        self,
+        env: Env,
+        logs: LogManager,
+        topic: str,
+        partitions: int,
+        topic_configs: dict[str, str],
+        new_shard: Callable[[int], S],
+    ) -> None:
+        self.topic = topic
+        self.loading = True
+        self.timers = Timers()
+        self._env = env
+        self._logs = logs
+        self._topic_configs = topic_configs
+        self._partitions = partitions
+        self._new_shard = new_shard
+        self._slots: list[_Slot[S]] = []
+
+    # -- the topic and its shards
+
+    @property
+    def partitions(self) -> int:
+        """Fixed once the topic exists: ids are mapped to partitions by it."""
+        return self._partitions
+
+    def partition_for(self, id: str) -> int:
+        """The partition that coordinates `id` (Java's String.hashCode modulo the partition count)."""
+        return partition_for(id, self._partitions)
+
+    def shard(self, partition: int) -> S:
+        return self._slots[partition].shard
+
+    def shards(self) -> list[S]:
+        return [slot.shard for slot in self._slots]
+
+    def shard_of(self, id: str) -> S:
+        return self._slots[self.partition_for(id)].shard
+
+    def ensure_topic(self) -> None:
+        """Create the topic if it is not there; raises KafkaError."""
+        if self._logs.topics.get(self.topic) is None:
+            self._logs.create_topic(self.topic, self._partitions, self._topic_configs)
+
+    def log(self, partition: int) -> Log:
+        """The log of a partition; raises KafkaError(COORDINATOR_NOT_AVAILABLE) when it cannot be had."""
+        slot = self._slots[partition]
+        if slot.log is None:
+            self.ensure_topic()
+            slot.log = self._logs.log(TopicPartition(self.topic, partition))
+            if slot.log is None:
+                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no log for {self.topic}-{partition}")
+        return slot.log
+
+    # -- loading
+
+    def load(self) -> None:
+        """Build every shard from its log. A topic that exists keeps its own partition count, whatever the settings say."""
+        existing = self._logs.topics.get(self.topic)
+        if existing is not None:
+            self._partitions = existing.partitions
+        self._slots = []
+        for partition in range(self._partitions):
+            log = self._logs.log(TopicPartition(self.topic, partition)) if existing is not None else None
+            slot = _Slot(self._new_shard(partition), log)
+            if log is not None:
+                _replay_log(log, slot.shard)
+                slot.end = log.log_end_offset
+            self._slots.append(slot)
+        self.loading = False
+
+    def replay_marker(self, partition: int, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None:
+        """A marker was just written to our topic by somebody else; before loading, the log will tell."""
+        if not self.loading:
+            self._slots[partition].shard.replay_marker(producer_id, producer_epoch, commit, offset)
+            self._slots[partition].end = max(self._slots[partition].end, offset + 1)
+
+    # -- writing
+
+    def write(
+        self, id: str, decide: Callable[[S, int], Result[T]], *, producer: tuple[int, int] | None = None
+    ) -> Written[T]:
+        """Decide for `id`, append, replay. Raises KafkaError of `decide`, COORDINATOR_LOAD_IN_PROGRESS, or what the append failed with
+        in the coordinator's terms; then nothing has changed. `effects` are the caller's to carry out."""
+        if self.loading:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        partition = self.partition_for(id)
+        return self.write_to(partition, decide, producer=producer)
+
+    def write_to(
+        self, partition: int, decide: Callable[[S, int], Result[T]], *, producer: tuple[int, int] | None = None
+    ) -> Written[T]:
+        """As `write`, for decisions about a whole shard (sweeps)."""
+        slot = self._slots[partition]
+        now_ms = self._env.clock.time_ms()
+        result = decide(slot.shard, now_ms)
+        if result.records:
+            self._append(partition, result.records, producer, now_ms)
+        if slot.log is None or slot.log.high_watermark >= slot.end:
+            return Written(result.response, result.effects, None)
+        return Written(result.response, result.effects, LogPosition(partition, slot.end))
+
+    def submit(
+        self, id: str, decide: Callable[[S, int], Result[T]], *, producer: tuple[int, int] | None = None
+    ) -> Reply[T]:
+        """Decide for `id`, append, replay, call the effects (plain callables) and answer when durable.
+
+        `producer`: (id, epoch) when the records belong to a transaction (offset commits). Raises as `write`.
+        """
+        written = self.write(id, decide, producer=producer)
+        for effect in written.effects:
+            effect()
+        return self.reply_when_durable(written.response, written.position)
+
+    def when_durable(self, position: LogPosition, callback: Callable[[KafkaError | None], None]) -> None:
+        """Call back, at once or later on the loop's thread, when `position` is on disk; with the error when it never will be."""
+        self.log(position.partition).when_durable(position.offset, callback)
+
+    def reply_when_durable(self, response: T, position: LogPosition | None) -> Reply[T]:
+        """`response`, or a future of it that fails with KafkaError when the disk does."""
+        if position is None:
+            return response
+        deferred: Deferred[T] = Deferred()
+
+        def settle(error: KafkaError | None) -> None:
+            if error is None:
+                deferred.resolve(response)
+            else:
+                deferred.fail(coordinator_error(error))
+
+        self.when_durable(position, settle)
+        return deferred.reply()
+
+    def _append(
+        self, partition: int, new: Sequence[CoordinatorRecord], producer: tuple[int, int] | None, now_ms: int
+    ) -> None:
+        producer_id, producer_epoch = producer or (-1, -1)
+        batch = records.build_batch(
+            [(now_ms, record.key, record.value) for record in new],
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            is_transactional=producer is not None,
+        )
+        slot = self._slots[partition]
+        try:
+            base_offset = self.log(partition).append(batch, now_ms, origin=AppendOrigin.COORDINATOR).base_offset
+        except KafkaError as error:
+            raise coordinator_error(error) from error
+        slot.end = base_offset + len(new)
+        for index, record in enumerate(new):
+            slot.shard.replay(
+                record.key,
+                record.value,
+                offset=base_offset + index,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                timestamp_ms=now_ms,
+            )
+
+    # -- time
+
+    def schedule(self, deadline_ms: float, action: Callable[[float], None]) -> Timer:
+        """Have `action(now_ms)` called by the first `tick` at or after `deadline_ms` (wall clock)."""
+        return self.timers.schedule(deadline_ms, action)
+
+    def tick(self, now_ms: float) -> None:
+        self.timers.fire(now_ms)
+
+    def next_deadline_ms(self) -> float | None:
+        return self.timers.next_deadline_ms()
+
+
+def _replay_log(log: Log, shard: Shard) -> None:
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        chunk = log.read(offset, _LOAD_BYTES, isolation=IsolationLevel.READ_UNCOMMITTED, min_one_message=True).records
+        if not chunk:
+            return  # the rest was compacted away
+        view = memoryview(chunk)
+        position = 0
+        for header in records.iter_headers(view):
+            batch = view[position : position + header.size_bytes]
+            position += header.size_bytes
+            if header.next_offset <= offset:
+                continue  # a read starts at a batch, which may begin before the offset asked for
+            _replay_batch(header, batch, shard)
+            offset = header.next_offset
+
+
+def _replay_batch(header: records.BatchHeader, batch: memoryview, shard: Shard) -> None:
+    if header.is_control:
+        marker = control_records.parse_end_transaction_marker(batch)
+        if marker is not None:  # a compacted control batch may be empty
+            shard.replay_marker(header.producer_id, header.producer_epoch, marker.commit, header.base_offset)
+        return
+    for record in records.iter_records(batch):
+        if record.key is not None:
+            shard.replay(
+                bytes(record.key),
+                None if record.value is None else bytes(record.value),
+                offset=record.offset,
+                producer_id=header.producer_id,
+                producer_epoch=header.producer_epoch,
+                timestamp_ms=record.timestamp,
+            )
