@@ -128,7 +128,10 @@ class CoordinatorRuntime(Generic[S]):
         partitions: int,
         topic_configs: dict[str, str],
         new_shard: Callable[[int], S],
+        *,
+        base_sequence: int = 0,
     ) -> None:
+        """`base_sequence`: what Kafka writes into the header of these batches: 0 in `__consumer_offsets`, -1 in `__transaction_state`."""
         self.topic = topic
         self.loading = True
         self.timers = Timers()
@@ -137,6 +140,7 @@ class CoordinatorRuntime(Generic[S]):
         self._topic_configs = topic_configs
         self._partitions = partitions
         self._new_shard = new_shard
+        self._base_sequence = base_sequence
         self._slots: list[_Slot[S]] = []
 
     # -- the topic and its shards
@@ -261,6 +265,7 @@ class CoordinatorRuntime(Generic[S]):
             [(now_ms, record.key, record.value) for record in new],
             producer_id=producer_id,
             producer_epoch=producer_epoch,
+            base_sequence=self._base_sequence,
             is_transactional=producer is not None,
         )
         slot = self._slots[partition]
