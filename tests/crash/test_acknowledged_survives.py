@@ -1,0 +1,74 @@
+"""kill -9 under load: what was acknowledged stays, once."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from support.process import BrokerProcess
+
+PARTITIONS = 3
+
+
+def test_no_acknowledged_record_is_lost_or_doubled(own_broker: BrokerProcess, runs: int | None, seed: int) -> None:
+    """An idempotent acks=all producer runs on while its broker is killed and restarted; then every record is there once."""
+    chance = random.Random(seed)
+    topic = "survivors"
+    AdminClient({"bootstrap.servers": own_broker.bootstrap}).create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(10)
+    acknowledged: dict[bytes, tuple[int, int]] = {}
+    failed: list[object] = []
+
+    def delivered(error: object, message: object) -> None:
+        if error is not None:
+            failed.append(error)
+        else:
+            acknowledged[message.value()] = (message.partition(), message.offset())  # type: ignore[attr-defined]
+
+    producer = Producer(
+        {
+            "bootstrap.servers": own_broker.bootstrap,
+            "enable.idempotence": True,
+            "acks": "all",
+            "linger.ms": 1,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 100,
+        }
+    )
+    sent = 0
+    for _ in range(runs or 20):
+        until = time.monotonic() + chance.uniform(0.05, 0.4)
+        while time.monotonic() < until:
+            producer.produce(topic, b"%d" % sent, partition=sent % PARTITIONS, on_delivery=delivered)
+            sent += 1
+            producer.poll(0.0005)
+        own_broker.kill()
+        own_broker.start()
+    assert producer.flush(60) == 0
+    assert failed == []
+    assert len(acknowledged) == sent
+    stored = read_all(own_broker.bootstrap, topic)
+    assert {value: place for value, place in stored.items()} == acknowledged
+    print(f"seed={seed} sent={sent} kills={runs or 20} lost=0 doubled=0")
+
+
+def read_all(bootstrap: str, topic: str) -> dict[bytes, tuple[int, int]]:
+    """value -> (partition, offset) of everything in `topic`; AssertionError when a value is there twice."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "audit", "enable.partition.eof": False})
+    ends = {p: consumer.get_watermark_offsets(TopicPartition(topic, p), 10)[1] for p in range(PARTITIONS)}
+    consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in ends])
+    found: dict[bytes, tuple[int, int]] = {}
+    counts: Counter[bytes] = Counter()
+    deadline = time.monotonic() + 60
+    while sum(counts.values()) < sum(ends.values()) and time.monotonic() < deadline:
+        for message in consumer.consume(5000, 0.5):
+            assert message.error() is None, message.error()
+            counts[message.value()] += 1
+            found[message.value()] = (message.partition(), message.offset())
+    consumer.close()
+    assert sum(counts.values()) == sum(ends.values())
+    doubled = [value for value, count in counts.items() if count > 1]
+    assert doubled == []
+    return found
