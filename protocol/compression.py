@@ -1,0 +1,153 @@
+"""The codecs of record batches, by number: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
+
+* snappy comes in the framing of the xerial library: `82 "SNAPPY" 00`, version int32, compatible int32, then blocks of length int32 and raw
+  snappy of up to 32 KiB. Some writers store the two version numbers little-endian, so nobody may check them; others write bare raw snappy.
+* lz4 is the frame format with independent 64 KiB blocks, as Kafka's own writer makes it.
+* zstd and gzip data may consist of several frames in a row.
+
+Unpacking is bounded: a few kilobytes can claim to be gigabytes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from enum import IntEnum
+from struct import Struct
+from typing import Final
+
+import cramjam
+from oncelog.protocol.primitives import Buffer
+
+MAX_DECOMPRESSED_BYTES: Final = 1 << 30
+
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+_XERIAL_BLOCK_BYTES: Final = 32 * 1024
+_LENGTH = Struct(">i")
+
+
+class Codec(IntEnum):
+    """Bits 0-2 of a batch's attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class CompressionError(ValueError):
+    """Data that its codec cannot unpack, or that unpacks to more than is allowed."""
+
+
+def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
+    """`data` packed by `codec`; `level` as in Kafka's compression.<codec>.level (None: its default). Raises ValueError for an unknown codec."""
+    return _COMPRESS[Codec(codec)](data, level)
+
+
+def decompress(codec: int, data: Buffer, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+    """The inverse. Raises CompressionError; never makes more than `max_bytes`. Raises ValueError for an unknown codec."""
+    return _DECOMPRESS[Codec(codec)](data, max_bytes)
+
+
+def _gzip(data: Buffer, level: int | None) -> bytes:
+    packer = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    return packer.compress(data) + packer.flush()
+
+
+def _gunzip(data: Buffer, max_bytes: int) -> bytes:
+    out = bytearray()
+    rest = bytes(data)
+    try:
+        while rest:
+            unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+            out += unpacker.decompress(rest, max_bytes - len(out) + 1)
+            if len(out) > max_bytes:
+                raise CompressionError(f"unpacks to more than {max_bytes} bytes")
+            if not unpacker.eof:
+                raise CompressionError("gzip data is cut short")
+            rest = unpacker.unused_data
+    except zlib.error as error:
+        raise CompressionError(str(error)) from error
+    return bytes(out)
+
+
+def _snappy(data: Buffer, level: int | None) -> bytes:
+    out = bytearray(_XERIAL_HEADER)
+    view = memoryview(data)
+    for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
+        out += _LENGTH.pack(len(block))
+        out += block
+    return bytes(out)
+
+
+def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
+    view = memoryview(data)
+    if bytes(view[:8]) != _XERIAL_MAGIC:
+        return _unsnappy_block(view, max_bytes)
+    out = bytearray()
+    pos = len(_XERIAL_HEADER)
+    while pos < len(view):
+        if pos + 4 > len(view):
+            raise CompressionError("snappy block length is cut short")
+        (length,) = _LENGTH.unpack_from(view, pos)
+        pos += 4
+        if not 0 <= length <= len(view) - pos:
+            raise CompressionError(f"snappy block of {length} bytes does not fit")
+        out += _unsnappy_block(view[pos : pos + length], max_bytes - len(out))
+        pos += length
+    return bytes(out)
+
+
+def _unsnappy_block(block: memoryview, max_bytes: int) -> bytes:
+    try:
+        if cramjam.snappy.decompress_raw_len(block) > max_bytes:
+            raise CompressionError("snappy block unpacks to more than is allowed")
+        return bytes(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as error:
+        raise CompressionError(str(error)) from error
+
+
+def _lz4(data: Buffer, level: int | None) -> bytes:
+    return bytes(cramjam.lz4.compress(data, level=level))
+
+
+def _unlz4(data: Buffer, max_bytes: int) -> bytes:
+    return _unpack_bounded(cramjam.lz4.Decompressor, data, max_bytes)
+
+
+def _zstd(data: Buffer, level: int | None) -> bytes:
+    return bytes(cramjam.zstd.compress(data, level=3 if level is None else level))
+
+
+def _unzstd(data: Buffer, max_bytes: int) -> bytes:
+    return _unpack_bounded(cramjam.zstd.Decompressor, data, max_bytes)
+
+
+def _unpack_bounded(unpacker: Callable[[], object], data: Buffer, max_bytes: int) -> bytes:
+    module = cramjam.lz4 if unpacker is cramjam.lz4.Decompressor else cramjam.zstd
+    try:
+        out = bytes(module.decompress(data))
+    except cramjam.DecompressionError as error:
+        raise CompressionError(str(error)) from error
+    if len(out) > max_bytes:
+        raise CompressionError(f"unpacks to more than {max_bytes} bytes")
+    return out
+
+
+_COMPRESS: Final[dict[Codec, Callable[[Buffer, int | None], bytes]]] = {
+    Codec.NONE: lambda data, level: bytes(data),
+    Codec.GZIP: _gzip,
+    Codec.SNAPPY: _snappy,
+    Codec.LZ4: _lz4,
+    Codec.ZSTD: _zstd,
+}
+_DECOMPRESS: Final[dict[Codec, Callable[[Buffer, int], bytes]]] = {
+    Codec.NONE: lambda data, max_bytes: bytes(data),
+    Codec.GZIP: _gunzip,
+    Codec.SNAPPY: _unsnappy,
+    Codec.LZ4: _unlz4,
+    Codec.ZSTD: _unzstd,
+}
