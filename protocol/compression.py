@@ -42,7 +42,10 @@ class CompressionError(ValueError):
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
-    """`data` packed by `codec`; `level` as in Kafka's compression.<codec>.level (None: its default). Raises ValueError for an unknown codec."""
+    """`data` packed by `codec`; `level` as in Kafka's compression.<codec>.level, None for the default.
+
+    Raises ValueError for an unknown codec.
+    """
     return _COMPRESS[Codec(codec)](data, level)
 
 
