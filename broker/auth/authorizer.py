@@ -1,0 +1,179 @@
+"""Who may do what: Kafka's `StandardAuthorizer` over a durable list of entries.
+
+The decision for (principal, host, operation, resource), in this order:
+
+    super user                                   allowed
+    a DENY entry that names the operation or ALL denied
+    an ALLOW entry that names or implies it      allowed
+    no entry at all about the resource           `allow.everyone.if.no.acl.found`
+    else                                         denied
+
+Literal, prefixed and wildcard patterns count alike; deny wins over allow whatever the order they were added in.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+from oncelog.broker.auth.acls import (
+    SUPPORTED_OPERATIONS,
+    WILDCARD,
+    AclEntry,
+    AclFilter,
+    AclOperation,
+    PatternType,
+    PermissionType,
+    ResourcePattern,
+    ResourceType,
+)
+
+SECTION = "acls"
+# decisions remembered until an entry changes; a guard against unbounded memory, not a tuning knob
+_REMEMBERED_MAX = 20_000
+_ANY_NAME = "hardcode"
+
+
+class Store(Protocol):
+    """What the authorizer needs of `MetadataStore`."""
+
+    def section(self, name: str) -> dict[str, Any]: ...
+
+    def put(self, section: str, key: str, value: Any) -> None: ...
+
+
+class Authorizer:
+    """Entries, kept in the metadata store section "acls", and decisions over them.
+
+    `super_users` are principals ("User:admin") to whom everything is allowed.
+    """
+
+    def __init__(self, store: Store, super_users: Iterable[str] = (), *, allow_everyone_if_no_acl_found: bool = False) -> None:
+        self._store = store
+        self._super_users = frozenset(super_users)
+        self._allow_if_none = allow_everyone_if_no_acl_found
+        self._entries: dict[str, AclEntry] = {key: _entry_of(value) for key, value in store.section(SECTION).items()}
+        self._literal: dict[tuple[ResourceType, str], list[AclEntry]] = defaultdict(list)
+        self._prefixed: dict[ResourceType, list[AclEntry]] = defaultdict(list)
+        self._decisions: dict[tuple[str, str, int, int, str], bool] = {}
+        self._index()
+
+    def authorize(self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+        """Whether `principal` ("User:alice") at `host` (an address) may do `operation` on the resource."""
+        asked = (principal, host, operation, resource_type, name)
+        decision = self._decisions.get(asked)
+        if decision is None:
+            decision = principal in self._super_users or self._decide(principal, host, operation, resource_type, name)
+            if len(self._decisions) >= _REMEMBERED_MAX:
+                self._decisions.clear()
+            self._decisions[asked] = decision
+        return decision
+
+    def authorize_any(self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType) -> bool:
+        """Whether some resource of the type exists on which `operation` is allowed (`Authorizer.authorizeByResourceType`).
+
+        An idempotent producer may take a producer id when it may write to any topic at all.
+        """
+        if self.authorize(principal, host, operation, resource_type, _ANY_NAME):
+            return True
+        meant = [e for e in self._entries.values() if e.pattern.resource_type is resource_type and e.is_for(principal, host)]
+        denied = [e.pattern for e in meant if e.permission is PermissionType.DENY and e.names(operation)]
+        allowed = [e.pattern for e in meant if e.permission is PermissionType.ALLOW and e.names(operation)]
+        return any(not any(_dominates(deny, allow) for deny in denied) for allow in allowed)
+
+    def operations_bits(self, principal: str, host: str, resource_type: ResourceType, name: str) -> int:
+        """The `authorized_operations` bit field: 1 << operation for each one allowed."""
+        return sum(1 << op for op in SUPPORTED_OPERATIONS[resource_type] if self.authorize(principal, host, op, resource_type, name))
+
+    def create(self, entry: AclEntry) -> None:
+        """Add `entry`, durably; adding it twice is no error."""
+        key = _key_of(entry)
+        if key not in self._entries:
+            self._store.put(SECTION, key, _value_of(entry))
+            self._entries[key] = entry
+            self._index()
+
+    def delete(self, wanted: AclFilter) -> list[AclEntry]:
+        """Remove the entries that `wanted` matches, durably; the removed ones."""
+        gone = {key: entry for key, entry in self._entries.items() if wanted.matches(entry)}
+        for key in gone:
+            self._store.put(SECTION, key, None)
+            del self._entries[key]
+        if gone:
+            self._index()
+        return list(gone.values())
+
+    def describe(self, wanted: AclFilter) -> list[AclEntry]:
+        """The entries that `wanted` matches."""
+        return [entry for entry in self._entries.values() if wanted.matches(entry)]
+
+    def _decide(self, principal: str, host: str, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+        about_resource = allowed = False
+        for entry in self._about(resource_type, name):
+            about_resource = True
+            if not entry.is_for(principal, host):
+                continue
+            if entry.permission is PermissionType.DENY:
+                if entry.names(operation):
+                    return False
+            elif entry.implies(operation):
+                allowed = True
+        return allowed or (not about_resource and self._allow_if_none)
+
+    def _about(self, resource_type: ResourceType, name: str) -> Iterator[AclEntry]:
+        yield from self._literal.get((resource_type, name), ())
+        if name != WILDCARD:
+            yield from self._literal.get((resource_type, WILDCARD), ())
+        for entry in self._prefixed.get(resource_type, ()):
+            if entry.pattern.covers(name):
+                yield entry
+
+    def _index(self) -> None:
+        self._literal.clear()
+        self._prefixed.clear()
+        self._decisions.clear()
+        for entry in self._entries.values():
+            pattern = entry.pattern
+            if pattern.pattern_type is PatternType.PREFIXED:
+                self._prefixed[pattern.resource_type].append(entry)
+            else:
+                self._literal[pattern.resource_type, pattern.name].append(entry)
+
+
+def parse_super_users(text: str) -> frozenset[str]:
+    """`super.users`: principals separated by semicolons, because a name of TLS holds commas."""
+    return frozenset(part.strip() for part in text.split(";") if part.strip())
+
+
+def _dominates(deny: ResourcePattern, allow: ResourcePattern) -> bool:
+    """Whether `deny` covers every resource that `allow` covers."""
+    if deny.pattern_type is PatternType.PREFIXED:
+        return allow.name != WILDCARD and allow.name.startswith(deny.name)
+    return deny.name == WILDCARD or (allow.pattern_type is PatternType.LITERAL and deny.name == allow.name)
+
+
+def _key_of(entry: AclEntry) -> str:
+    pattern = entry.pattern
+    numbers = f"{pattern.resource_type:d}:{pattern.pattern_type:d}:{entry.operation:d}:{entry.permission:d}"
+    return "\x1f".join((numbers, pattern.name, entry.principal, entry.host))
+
+
+def _value_of(entry: AclEntry) -> dict[str, str]:
+    return {
+        "resource_type": entry.pattern.resource_type.name,
+        "resource_name": entry.pattern.name,
+        "pattern_type": entry.pattern.pattern_type.name,
+        "principal": entry.principal,
+        "host": entry.host,
+        "operation": entry.operation.name,
+        "permission": entry.permission.name,
+    }
+
+
+def _entry_of(value: dict[str, str]) -> AclEntry:
+    pattern = ResourcePattern(ResourceType[value["resource_type"]], value["resource_name"], PatternType[value["pattern_type"]])
+    return AclEntry(pattern, value["principal"], value["host"], AclOperation[value["operation"]], PermissionType[value["permission"]])
+
+
+__all__ = ["AclOperation", "Authorizer", "PatternType", "PermissionType", "ResourceType", "Store", "parse_super_users"]

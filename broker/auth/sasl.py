@@ -1,0 +1,145 @@
+"""The SASL state of one connection: what may be asked before, during and after authentication (Kafka's `SaslServerAuthenticator`).
+
+    state            SaslHandshake            SaslAuthenticate       other keys
+    INITIAL          -> HANDSHAKEN, or 33+close   34, close          only ApiVersions (18), else close
+    HANDSHAKEN       34, close                step; -> AUTHENTICATED,  close
+                                              or 58+close
+    AUTHENTICATED    -> REAUTHENTICATING      34 (connection stays)  served until the session ends, then close
+    REAUTHENTICATING 34, close                step; as above, and    served (the old session goes on)
+                                              the principal must
+                                              stay the same
+
+A listener without SASL has no such state: both requests get 34 there and the connection stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
+
+from oncelog.broker.auth.mechanisms import Exchange, SaslFailure, new_exchange
+from oncelog.broker.auth.scram import ScramCredentials
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode
+
+ANONYMOUS = "User:ANONYMOUS"
+ALLOWED_BEFORE = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS, ApiKey.SASL_AUTHENTICATE})
+AFTER_AUTHENTICATION = "SaslAuthenticate request received after successful authentication"
+# KIP-368: a client that authenticates more often than that is not served
+REAUTHENTICATION_INTERVAL_MS_MIN = 1000
+
+
+class SaslPhase(Enum):
+    """Where a connection stands."""
+
+    INITIAL = auto()
+    HANDSHAKEN = auto()
+    AUTHENTICATED = auto()
+    REAUTHENTICATING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class SaslSettings:
+    """What a SASL listener offers. `plain_users`: user -> password."""
+
+    mechanisms: tuple[str, ...]
+    plain_users: Mapping[str, str]
+    credentials: ScramCredentials
+    max_reauth_ms: int = 0
+    failure_delay_ms: int = 100
+
+
+class HandshakeAnswer(NamedTuple):
+    """Body of a SaslHandshake answer; `close` the connection after it."""
+
+    error: ErrorCode
+    mechanisms: tuple[str, ...]
+    close: bool = False
+
+
+class AuthenticateAnswer(NamedTuple):
+    """Body of a SaslAuthenticate answer; `close` the connection after it, both `delay_ms` later."""
+
+    error: ErrorCode
+    message: str | None = None
+    token: bytes = b""
+    session_lifetime_ms: int = 0
+    close: bool = False
+    delay_ms: int = 0
+
+
+class SaslState:
+    """The state of one connection on a SASL listener. Times are monotonic milliseconds, handed in."""
+
+    __slots__ = ("_exchange", "_mechanism", "_settings", "_started_ms", "expires_at_ms", "phase", "principal")
+
+    def __init__(self, settings: SaslSettings) -> None:
+        self._settings = settings
+        self._exchange: Exchange | None = None
+        self._mechanism = ""
+        self._started_ms: float | None = None
+        self.phase = SaslPhase.INITIAL
+        self.principal = ANONYMOUS
+        self.expires_at_ms: float | None = None
+
+    def allows(self, key: int, now_ms: float) -> bool:
+        """Whether a request of `key` is served now; if not, the connection is to be closed without an answer."""
+        if key in ALLOWED_BEFORE:
+            return True
+        if self.phase in (SaslPhase.INITIAL, SaslPhase.HANDSHAKEN):
+            return False
+        return self.expires_at_ms is None or now_ms < self.expires_at_ms
+
+    def handshake(self, mechanism: str, now_ms: float) -> HandshakeAnswer:
+        """The client names its mechanism; once authenticated, this begins a re-authentication."""
+        offered = self._settings.mechanisms
+        if self.phase in (SaslPhase.HANDSHAKEN, SaslPhase.REAUTHENTICATING):
+            return HandshakeAnswer(ErrorCode.ILLEGAL_SASL_STATE, (), close=True)
+        if self.phase is SaslPhase.AUTHENTICATED and self._too_soon(now_ms):
+            return HandshakeAnswer(ErrorCode.ILLEGAL_SASL_STATE, ())
+        if mechanism not in offered:
+            return HandshakeAnswer(ErrorCode.UNSUPPORTED_SASL_MECHANISM, offered, close=True)
+        if self.phase is SaslPhase.AUTHENTICATED and mechanism != self._mechanism:
+            # the mechanism may not change with the session (SaslServerAuthenticator.ReauthInfo)
+            return HandshakeAnswer(ErrorCode.UNSUPPORTED_SASL_MECHANISM, (self._mechanism,), close=True)
+        self.phase = SaslPhase.REAUTHENTICATING if self.phase is SaslPhase.AUTHENTICATED else SaslPhase.HANDSHAKEN
+        self._mechanism = mechanism
+        self._started_ms = now_ms
+        self._exchange = new_exchange(mechanism, self._settings.plain_users, self._settings.credentials)
+        return HandshakeAnswer(ErrorCode.NONE, offered)
+
+    def authenticate(self, token: bytes, now_ms: float) -> AuthenticateAnswer:
+        """The client's next token."""
+        if self._exchange is None:
+            early = self.phase is SaslPhase.INITIAL
+            text = "SaslAuthenticate request received before SaslHandshake" if early else AFTER_AUTHENTICATION
+            return AuthenticateAnswer(ErrorCode.ILLEGAL_SASL_STATE, text, close=early)
+        try:
+            challenge, user = self._exchange.step(token)
+            if user is not None:
+                self._check_same_principal(f"User:{user}")
+        except SaslFailure as failure:
+            self._exchange = None
+            return AuthenticateAnswer(
+                ErrorCode.SASL_AUTHENTICATION_FAILED, str(failure), close=True, delay_ms=self._settings.failure_delay_ms
+            )
+        if user is None:
+            return AuthenticateAnswer(ErrorCode.NONE, token=challenge)
+        return self._succeed(f"User:{user}", challenge, now_ms)
+
+    def _succeed(self, principal: str, challenge: bytes, now_ms: float) -> AuthenticateAnswer:
+        lifetime_ms = self._settings.max_reauth_ms
+        self._exchange = None
+        self.principal = principal
+        self.phase = SaslPhase.AUTHENTICATED
+        self.expires_at_ms = now_ms + lifetime_ms if lifetime_ms else None
+        return AuthenticateAnswer(ErrorCode.NONE, token=challenge, session_lifetime_ms=lifetime_ms)
+
+    def _check_same_principal(self, principal: str) -> None:
+        if self.phase is SaslPhase.REAUTHENTICATING and principal != self.principal:
+            raise SaslFailure(f"Cannot change principals during re-authentication from {self.principal}: {principal}")
+
+    def _too_soon(self, now_ms: float) -> bool:
+        return self._started_ms is not None and now_ms - self._started_ms < REAUTHENTICATION_INTERVAL_MS_MIN

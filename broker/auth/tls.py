@@ -1,0 +1,160 @@
+"""TLS for listeners: an `ssl.SSLContext` from Kafka's option names, and the principal of a client certificate.
+
+Key and trust stores are PEM (KIP-651): a file (`ssl.keystore.location`) or text in the settings (`ssl.keystore.key`,
+`ssl.keystore.certificate.chain`). Java's own formats are refused with the command that converts them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from oncelog.broker.auth.config import AuthConfig, listener_values
+from oncelog.protocol.config_def import parse_settings
+from oncelog.protocol.errors import ErrorCode, KafkaError
+
+_CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_PEM_HELP = "convert it: openssl pkcs12 -in STORE.p12 -nodes -out STORE.pem, and set the type to PEM"
+_RULE = re.compile(r"RULE:((?:\\.|[^/\\])*)/((?:\\.|[^/\\])*)/([LU]?)")
+_SHORT_NAMES = {
+    "commonName": "CN",
+    "organizationalUnitName": "OU",
+    "organizationName": "O",
+    "localityName": "L",
+    "stateOrProvinceName": "ST",
+    "countryName": "C",
+    "streetAddress": "STREET",
+    "domainComponent": "DC",
+    "userId": "UID",
+}
+
+MapPrincipal = Callable[[str], str]
+
+
+def server_context(values: Mapping[str, str], listener: str) -> ssl.SSLContext:
+    """The context of `listener`, from the raw settings. Raises KafkaError(INVALID_CONFIG) that says what is missing."""
+    config = parse_settings(AuthConfig, listener_values(values, listener))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    versions = sorted(_VERSIONS[name] for name in config.ssl_enabled_protocols)
+    context.minimum_version, context.maximum_version = versions[0], versions[-1]
+    if config.ssl_cipher_suites:
+        _set_ciphers(context, config.ssl_cipher_suites)
+    _load_key(context, config, listener)
+    _load_trust(context, config, listener)
+    return context
+
+
+def principal_mapper(rules: tuple[str, ...]) -> MapPrincipal:
+    """Distinguished name -> user name by `ssl.principal.mapping.rules` (`SslPrincipalMapper`): the first rule that matches counts.
+
+    A rule that matches no name leaves it to the next; without any match the name is used as it is.
+    """
+    text = ",".join(rules)
+    parsed = [(re.compile(m[1]), _to_python_groups(m[2]), m[3]) for m in _RULE.finditer(text)]
+    if not parsed and text.strip() not in ("", "DEFAULT"):
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"ssl.principal.mapping.rules: invalid rule {text}")
+
+    def mapped(name: str) -> str:
+        for pattern, replacement, case in parsed:
+            if pattern.fullmatch(name):
+                user = pattern.sub(replacement, name, count=1)
+                return user.lower() if case == "L" else user.upper() if case == "U" else user
+        return name
+
+    return mapped
+
+
+def peer_principal(certificate: Mapping[str, Any] | None, mapper: MapPrincipal) -> str:
+    """The principal of a client certificate (`SSLSocket.getpeercert()`): "User:CN=...,O=..."; ANONYMOUS without one."""
+    return f"User:{mapper(distinguished_name(certificate))}" if certificate else "User:ANONYMOUS"
+
+
+def distinguished_name(certificate: Mapping[str, Any]) -> str:
+    """The subject in RFC 2253 form as Java prints it: last part first, short names, commas escaped."""
+    parts: list[str] = []
+    for relative in reversed(certificate.get("subject", ())):
+        parts.append("+".join(f"{_SHORT_NAMES.get(name, name)}={_escaped(value)}" for name, value in relative))
+    return ",".join(parts)
+
+
+def _load_key(context: ssl.SSLContext, config: AuthConfig, listener: str) -> None:
+    password = config.ssl_key_password
+    if config.ssl_keystore_key and config.ssl_keystore_certificate_chain:
+        pem = f"{config.ssl_keystore_key}\n{config.ssl_keystore_certificate_chain}\n"
+        with _as_file(pem) as path, _explained(listener, "the key and certificate chain in the settings"):
+            context.load_cert_chain(path, password=password)
+        return
+    location = config.ssl_keystore_location
+    if location is None:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"listener {listener} speaks TLS and needs a key: ssl.keystore.type=PEM and ssl.keystore.location=FILE.pem",
+        )
+    _must_be_pem("ssl.keystore", config.ssl_keystore_type, location)
+    with _explained(listener, location):
+        context.load_cert_chain(location, password=password)
+
+
+def _load_trust(context: ssl.SSLContext, config: AuthConfig, listener: str) -> None:
+    location = config.ssl_truststore_location
+    if config.ssl_truststore_certificates:
+        with _explained(listener, "ssl.truststore.certificates"):
+            context.load_verify_locations(cadata=config.ssl_truststore_certificates)
+    elif location is not None:
+        _must_be_pem("ssl.truststore", config.ssl_truststore_type, location)
+        with _explained(listener, location):
+            context.load_verify_locations(location)
+    elif config.ssl_client_auth != "none":
+        context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+    context.verify_mode = _CLIENT_AUTH[config.ssl_client_auth]
+
+
+def _must_be_pem(setting: str, kind: str, location: str) -> None:
+    # a file that plainly is PEM is taken even when the type was left at its default, JKS
+    if kind.upper() != "PEM" and not location.endswith((".pem", ".crt", ".key")):
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"{setting}.type {kind} is not served, only PEM; {_PEM_HELP}")
+
+
+def _set_ciphers(context: ssl.SSLContext, suites: tuple[str, ...]) -> None:
+    # TLS 1.3 suites cannot be chosen through Python's ssl module; they all stay on
+    named = [suite for suite in suites if not suite.startswith(("TLS_AES", "TLS_CHACHA20"))]
+    try:
+        if named:
+            context.set_ciphers(":".join(named))
+    except ssl.SSLError as error:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"ssl.cipher.suites: {error}; names are those of OpenSSL") from error
+
+
+@contextmanager
+def _explained(listener: str, source: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:  # ssl.SSLError is one
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"listener {listener}: {source} cannot be used: {error}") from error
+
+
+@contextmanager
+def _as_file(pem: str) -> Iterator[str]:
+    """`pem` in a file that only we can read, for as long as needed: OpenSSL takes keys from files only."""
+    handle, path = tempfile.mkstemp(suffix=".pem")
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(pem)
+        yield path
+    finally:
+        os.unlink(path)
+
+
+def _to_python_groups(replacement: str) -> str:
+    return re.sub(r"\$(\d+)", r"\\g<\1>", replacement)
+
+
+def _escaped(value: str) -> str:
+    text = re.sub(r'([,+"\\<>;])', r"\\\1", value)
+    return f"\\{text}" if text.startswith(("#", " ")) else text
