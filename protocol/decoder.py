@@ -62,16 +62,20 @@ class _Writer:
     def line(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 
-    def fresh(self, prefix: str, value: object = None) -> str:
+    def fresh(self, prefix: str) -> str:
+        """A local name used nowhere else."""
         self._count += 1
-        name = f"{prefix}{self._count}"
-        if value is not None:
-            self.names[name] = value
+        return f"{prefix}{self._count}"
+
+    def constant(self, prefix: str, value: object) -> str:
+        """A global name for `value`."""
+        name = self.fresh(prefix)
+        self.names[name] = value
         return name
 
     def struct(self, depth: int, target: str, struct: Field) -> None:
         """Lines that make `target` from the bytes at `pos`."""
-        self.line(depth, f"{target} = new({self.fresh('Class', struct.data_class)})")
+        self.line(depth, f"{target} = new({self.constant('Class', struct.data_class)})")
         for fixed, fields in groupby(struct.untagged_fields(self.version), key=lambda field: field.type_str in _FORMATS):
             if fixed:
                 self._fixed(depth, target, list(fields))
@@ -85,7 +89,7 @@ class _Writer:
         """Neighbours of fixed size are unpacked by one call."""
         layout = Struct(">" + "".join(_FORMATS[field.type_str] for field in fields))
         names = ", ".join(f"{target}.{field.name}" for field in fields)
-        self.line(depth, f"{names}, = {self.fresh('unpack', layout.unpack_from)}(data, pos)")
+        self.line(depth, f"{names}, = {self.constant('unpack', layout.unpack_from)}(data, pos)")
         self.line(depth, f"pos += {layout.size}")
 
     def _value(self, depth: int, target: str, field: Field, nullable: bool | None = None) -> None:
@@ -106,7 +110,7 @@ class _Writer:
 
     def _fixed_value(self, depth: int, target: str, field: Field) -> None:
         layout = Struct(">" + _FORMATS[field.type_str])
-        self.line(depth, f"{target}, = {self.fresh('unpack', layout.unpack_from)}(data, pos)")
+        self.line(depth, f"{target}, = {self.constant('unpack', layout.unpack_from)}(data, pos)")
         self.line(depth, f"pos += {layout.size}")
 
     def _length(self, depth: int, wide: bool) -> str:
@@ -120,7 +124,7 @@ class _Writer:
             self.line(depth + 1, f"{length} -= 1")
         else:
             layout = Struct(">i" if wide else ">h")
-            self.line(depth, f"{length}, = {self.fresh('unpack', layout.unpack_from)}(data, pos)")
+            self.line(depth, f"{length}, = {self.constant('unpack', layout.unpack_from)}(data, pos)")
             self.line(depth, f"pos += {layout.size}")
         return length
 

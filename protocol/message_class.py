@@ -58,13 +58,23 @@ def make_class(name: str, struct: Field) -> type[MessageBase]:
     for field in struct.fields.values():
         body["_defaults"][field.name] = _default(field)
         if field.is_struct() or field.is_struct_array():
-            if not field.has_data_class():
-                make_class(field.type_str, field.array_of if field.is_array() else field)
-            body[field.type_str] = field.data_class
+            nested = field.array_of if field.is_array() else field
+            if field.type_str in body:  # a shared struct, used by two fields
+                _share_class(body[field.type_str], nested)
+            else:
+                body[field.type_str] = make_class(field.type_str, nested)
     body["__init__"] = _make_init(body["_defaults"])
     made = type(name, (MessageBase,), body)
     struct.set_data_class(made)
     return made
+
+
+def _share_class(shared: type[MessageBase], struct: Field) -> None:
+    """Let `struct`, a second use of a shared definition, make objects of the class of the first."""
+    struct.set_data_class(shared)
+    for field in struct.fields.values():
+        if field.is_struct() or field.is_struct_array():
+            _share_class(getattr(shared, field.type_str), field.array_of if field.is_array() else field)
 
 
 def _default(field: Field) -> Any:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from oncelog.protocol.control_records import EndTransactionMarker, end_transaction_marker, parse_end_transaction_marker
 from oncelog.protocol.records import build_batch, check_crc, parse_header
-
-pytestmark = pytest.mark.unit
 
 T = 1_700_000_000_000
 COMMIT = (
