@@ -99,4 +99,4 @@ def request_frame(key: int, version: int, correlation_id: int, body: bytes, clie
 
 def request_message(key: ApiKey, fields: Mapping[str, Any]) -> Any:
     """A request object from plain dicts and lists."""
-    return messages.request_class(key)(**fields)
+    return getattr(messages, f"{key.schema_name}Request")(**fields)

@@ -13,6 +13,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "txn"
 # each needs what one connection to a default broker cannot do; the name of the test that does it instead
 ELSEWHERE = {
     13: "markers held back: unit/coordinator",
+    18: "InitProducerId v6 is offered only when switched on: unit/coordinator",
     25: "markers held back: unit/coordinator",
     26: "markers held back: unit/coordinator",
     28: "needs SASL: unit/broker",
