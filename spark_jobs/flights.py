@@ -24,7 +24,7 @@ TEXTS = ("carrier", "tailnum", "origin", "dest", "time_hour")
 class Event(NamedTuple):
     """One flight, ready to be sent."""
 
-    key: bytes
+    key: bytes | None
     value: bytes
     timestamp_ms: int
 

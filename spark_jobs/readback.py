@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+
+PATIENCE_SECONDS = 60.0
 
 
 class Message(NamedTuple):
@@ -45,11 +49,14 @@ def read_all(bootstrap: str, topic: str, *, committed: bool = True, settings: Ma
             raise ReadError(f"topic {topic}: {found.error}")
         for partition in sorted(found.partitions):
             consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
-            while True:
-                batch = consumer.consume(10_000, 60)
-                if not batch:
-                    raise ReadError(f"nothing more from {topic}-{partition} within 60 s")
-                at_end = False
+            at_end = False
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while not at_end:
+                batch = consumer.consume(10_000, 0.1)  # returns short at the time-out only, so a long one would cost as much per partition
+                if batch:
+                    deadline = time.monotonic() + PATIENCE_SECONDS
+                elif time.monotonic() > deadline:
+                    raise ReadError(f"nothing more from {topic}-{partition} within {PATIENCE_SECONDS:.0f} s")
                 for message in batch:
                     error = message.error()
                     if error is None:
@@ -58,8 +65,6 @@ def read_all(bootstrap: str, topic: str, *, committed: bool = True, settings: Ma
                         at_end = True
                     else:
                         raise ReadError(f"{topic}-{partition}: {error}")
-                if at_end:
-                    break
     finally:
         consumer.close()
 

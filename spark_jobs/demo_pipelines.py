@@ -1,0 +1,160 @@
+"""What the demo runs: the flights, or the user's own access log. Each knows its data, its job, and how to count without Spark."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from oncelog.spark_jobs import flights, load
+from oncelog.spark_jobs.page_views import LINE, UNPARSED
+from oncelog.spark_jobs.readback import differences, newest_by_key, read_all, read_parquet
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One comparison."""
+
+    what: str
+    cells: int
+    rows: int
+    differences: list[str] = field(default_factory=list)
+
+    @property
+    def equal(self) -> bool:
+        return not self.differences
+
+
+class Pipeline(Protocol):
+    """Data, job and expectation."""
+
+    what: str
+    title: str
+    topic: str
+    job: str
+    rows: int
+    expected: Mapping[str, tuple[int, ...]]
+
+    def load(self, bootstrap: str, done: Callable[[int], None]) -> None: ...
+
+    def outputs(self, folder: Path) -> list[str]: ...
+
+    def verdicts(self, bootstrap: str, folder: Path) -> list[Verdict]: ...
+
+
+class Table:
+    """The two outputs of a job against the expected cells; `columns` make a cell, the last of `counted` … is the number of rows in it."""
+
+    columns: tuple[str, ...]
+    counted: str
+    topic: str
+    table_topic: str
+    rows: int
+    expected: Mapping[str, tuple[int, ...]]
+
+    def outputs(self, folder: Path) -> list[str]:
+        """One topic and one Parquet folder."""
+        return [self.table_topic, str(folder / "table.parquet")]
+
+    def name(self, row: dict[str, Any]) -> str:
+        """Key of a Parquet row, as the job writes it for the topic."""
+        raise NotImplementedError
+
+    def verdicts(self, bootstrap: str, folder: Path) -> list[Verdict]:
+        """Input topic, output topic and Parquet, each against the direct count."""
+        loaded = sum(1 for _ in read_all(bootstrap, self.topic))
+        short = [] if loaded == self.rows else [f"found {loaded:,} records, expected {self.rows:,}"]
+        return [
+            Verdict(f"topic {self.topic} (confluent-kafka)", self.rows, loaded, short),
+            self.verdict(f"topic {self.table_topic} (confluent-kafka)", newest_by_key(read_all(bootstrap, self.table_topic))),
+            self.verdict("Parquet (pyarrow)", {self.name(row): row for row in read_parquet(folder / "table.parquet")}),
+        ]
+
+    def verdict(self, what: str, table: Mapping[str, dict[str, Any]]) -> Verdict:
+        """Compare one table, cell by cell."""
+        found = {key: tuple(row[column] for column in self.columns) for key, row in table.items()}
+        return Verdict(what, len(found), sum(row[self.counted] for row in table.values()), differences(found, self.expected))
+
+
+class Flights(Table):
+    """Departures per airport and hour of 2013."""
+
+    what = "flights"
+    title = "departures per airport and hour"
+    job = "oncelog.spark_jobs.departures"
+    columns = ("departures", "cancelled", "delay_minutes")
+    counted = "departures"
+
+    def __init__(self, run: str) -> None:
+        self.topic, self.table_topic = f"flights-{run}", f"departures-{run}"
+        self.rows = flights.FLIGHTS
+        self.expected = {key: tuple(cell) for key, cell in flights.expected_departures().items()}
+
+    def load(self, bootstrap: str, done: Callable[[int], None]) -> None:
+        """With confluent-kafka's idempotent producer."""
+        load.create_topic(bootstrap, self.topic, 3, load.TOPIC_SETTINGS)
+        load.create_topic(bootstrap, self.table_topic, 1, {})
+        load.load_idempotent(bootstrap, self.topic, done)
+
+    def name(self, row: dict[str, Any]) -> str:
+        return f"{row['origin']} {row['hour']:%Y-%m-%dT%H:%M:%SZ}"
+
+
+class AccessLog(Table):
+    """Views per minute, page and status class of the user's own log."""
+
+    what = "log lines"
+    title = "views per page, status and minute"
+    job = "oncelog.spark_jobs.page_views"
+    columns = ("views", "bytes")
+    counted = "views"
+
+    def __init__(self, file: Path, run: str) -> None:
+        self.file = file
+        self.topic, self.table_topic = f"access-log-{run}", f"page-views-{run}"
+        self.now_ms = int(datetime.now(UTC).timestamp() * 1000)
+        """Record time of every line: lines without a readable time of their own are counted in this minute."""
+        self.rows, self.expected = self._count()
+
+    def _lines(self) -> Iterator[bytes]:
+        with self.file.open("rb") as lines:
+            for line in lines:
+                yield line.rstrip(b"\r\n")
+
+    def _count(self) -> tuple[int, dict[str, tuple[int, ...]]]:
+        views: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
+        for line in self._lines():
+            name, size = self._cell(line.decode(errors="replace"))
+            views[name] += 1
+            sizes[name] += size
+        return views.total(), {name: (views[name], sizes[name]) for name in views}
+
+    def _cell(self, line: str) -> tuple[str, int]:
+        found = re.match(LINE, line)
+        size = int(found[4]) if found and found[4] != "-" else 0
+        try:
+            if not found:
+                raise ValueError(line)
+            minute = datetime.strptime(found[1], "%d/%b/%Y:%H:%M:%S %z")
+        except ValueError:
+            return f"{datetime.fromtimestamp(self.now_ms / 1000, UTC):%Y-%m-%dT%H:%M:00Z} {UNPARSED} ", size
+        return f"{minute.astimezone(UTC):%Y-%m-%dT%H:%M:00Z} {found[2].partition('?')[0]} {found[3][0]}xx", size
+
+    def load(self, bootstrap: str, done: Callable[[int], None]) -> None:
+        """Every line as one record without a key."""
+        load.create_topic(bootstrap, self.topic, 3, load.TOPIC_SETTINGS)
+        load.create_topic(bootstrap, self.table_topic, 1, {})
+        loader = load.Loader(bootstrap, self.topic)
+        for number, line in enumerate(self._lines(), 1):
+            loader.send([flights.Event(None, line, self.now_ms)])
+            if number % load.REPORT_EVERY == 0:
+                done(loader.acknowledged)
+        loader.flush()
+
+    def name(self, row: dict[str, Any]) -> str:
+        return f"{row['minute']:%Y-%m-%dT%H:%M:%SZ} {row['page']} {row['status']}"
