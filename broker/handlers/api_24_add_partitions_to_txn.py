@@ -1,0 +1,126 @@
+"""AddPartitionsToTxn (24), v0-5: v0-3 from clients, v4-5 between brokers.
+
+Makes partitions part of the open transaction, or opens one; all of them or none. v2: 90 instead of 47 for a fenced producer. v3: flexible.
+v4: several transactions, each perhaps only to be verified. v5: 120 may be answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.replies import all_of, then
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode
+from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
+
+_FIRST_BROKER_VERSION = 4
+_Verdicts = list[tuple[TopicPartition, ErrorCode]]
+
+
+@api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Add or verify."""
+    if ctx.api_version >= _FIRST_BROKER_VERSION:
+        return _for_brokers(req, ctx)
+    version = ctx.api_version
+    return then(
+        _for_client(req, ctx),
+        lambda verdicts: messages.AddPartitionsToTxnResponse(
+            results_by_topic_v3_and_below=_topics(messages.AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult, verdicts, version)
+        ),
+    )
+
+
+def _for_client(req: Any, ctx: RequestContext) -> _Verdicts | asyncio.Future[_Verdicts]:
+    transactional_id = req.v3_and_below_transactional_id
+    partitions = _partitions(req.v3_and_below_topics)
+    if not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        return [(partition, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED) for partition in partitions]
+    refused = _refused(ctx, partitions, authorized_only=True)
+    if refused:
+        rest = [(partition, ErrorCode.OPERATION_NOT_ATTEMPTED) for partition in partitions if partition not in refused]
+        return [*refused.items(), *rest]
+    if transactional_id == "":
+        return [(partition, ErrorCode.INVALID_REQUEST) for partition in partitions]
+    reply = ctx.broker.transactions.add_partitions(
+        transactional_id, req.v3_and_below_producer_id, req.v3_and_below_producer_epoch, partitions
+    )
+    return then(reply, lambda code: [(partition, code) for partition in partitions])
+
+
+def _for_brokers(req: Any, ctx: RequestContext) -> Any:
+    if not ctx.authorize(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
+        return messages.AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    kind = messages.AddPartitionsToTxnResponse.AddPartitionsToTxnResult
+    ids = [transaction.transactional_id for transaction in req.transactions]
+    version = ctx.api_version
+    return then(
+        all_of([_one_transaction(transaction, ctx) for transaction in req.transactions]),
+        lambda results: messages.AddPartitionsToTxnResponse(
+            results_by_transaction=[
+                kind(transactional_id=id, topic_results=_topics(kind.AddPartitionsToTxnTopicResult, verdicts, version))
+                for id, verdicts in zip(ids, results, strict=True)
+            ]
+        ),
+    )
+
+
+def _one_transaction(transaction: Any, ctx: RequestContext) -> _Verdicts | asyncio.Future[_Verdicts]:
+    partitions = _partitions(transaction.topics)
+    refused = _refused(ctx, partitions, authorized_only=False)
+    if refused:
+        rest = [(partition, ErrorCode.OPERATION_NOT_ATTEMPTED) for partition in partitions if partition not in refused]
+        return [*refused.items(), *rest]
+    service = ctx.broker.transactions
+    client = (transaction.transactional_id, transaction.producer_id, transaction.producer_epoch)
+    if transaction.transactional_id == "":
+        return [(partition, ErrorCode.INVALID_REQUEST) for partition in partitions]
+    if transaction.verify_only:
+        verdicts = service.verify_partitions(*client, partitions)
+        return [(partition, verdicts[partition]) for partition in partitions]
+    return then(
+        service.add_partitions(*client, partitions, client_version=2), lambda code: [(partition, code) for partition in partitions]
+    )
+
+
+def _refused(ctx: RequestContext, partitions: list[TopicPartition], *, authorized_only: bool) -> dict[TopicPartition, ErrorCode]:
+    """Partitions that cannot be added: no client may add internal topics, and those not there are for nobody."""
+    unauthorized: dict[TopicPartition, ErrorCode] = {}
+    unknown: dict[TopicPartition, ErrorCode] = {}
+    for partition in partitions:
+        if authorized_only and (
+            partition.topic in INTERNAL_TOPICS or not ctx.authorize(AclOperation.WRITE, ResourceType.TOPIC, partition.topic)
+        ):
+            unauthorized[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif ctx.broker.logs.log(partition) is None:
+            unknown[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return unauthorized | unknown
+
+
+def _partitions(topics: Iterable[Any]) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, partition) for topic in topics for partition in topic.partitions]
+
+
+def _topics(kind: Any, verdicts: _Verdicts, api_version: int) -> list[Any]:
+    def code(error: ErrorCode) -> ErrorCode:
+        return ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED and api_version < 2 else error
+
+    by_topic: dict[str, list[tuple[TopicPartition, ErrorCode]]] = {}
+    for partition, error in verdicts:
+        by_topic.setdefault(partition.topic, []).append((partition, error))
+    partition_result = kind.AddPartitionsToTxnPartitionResult
+    return [
+        kind(
+            name=name,
+            results_by_partition=[
+                partition_result(partition_index=partition.partition, partition_error_code=code(error)) for partition, error in results
+            ],
+        )
+        for name, results in by_topic.items()
+    ]

@@ -1,0 +1,38 @@
+"""EndTxn (26), v0-5.
+
+Commits or aborts; answered when the markers on all partitions are durable, so the next transaction never meets the last one.
+v2: 90 instead of 47 for a fenced producer. v3: flexible. v4: 120 may be answered. v5: every end raises the epoch, the answer carries
+the pair to use next (KIP-890).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.replies import then
+from oncelog.coordinator.txn_end import EndTxnResult
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode
+
+
+@api(ApiKey.END_TXN, 0, 5)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """End the transaction."""
+    if not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, req.transactional_id):
+        return messages.EndTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    version = ctx.api_version
+    reply = ctx.broker.transactions.end_txn(
+        req.transactional_id, req.producer_id, req.producer_epoch, req.committed, api_version=version
+    )
+    return then(reply, lambda result: _answer(result, version))
+
+
+def _answer(result: EndTxnResult, api_version: int) -> Any:
+    error = result.error
+    if error is ErrorCode.PRODUCER_FENCED and api_version < 2:
+        error = ErrorCode.INVALID_PRODUCER_EPOCH
+    return messages.EndTxnResponse(error_code=error, producer_id=result.producer_id, producer_epoch=result.producer_epoch)

@@ -1,0 +1,63 @@
+"""DescribeProducers (61), v0: every producer that a partition knows, idempotent ones too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode
+from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.topic_names import is_valid_topic_name
+
+
+@api(ApiKey.DESCRIBE_PRODUCERS, 0, 0)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Describe them."""
+    return messages.DescribeProducersResponse(topics=[_topic(topic, ctx) for topic in req.topics])
+
+
+def _topic(topic: Any, ctx: RequestContext) -> Any:
+    kind = messages.DescribeProducersResponse.TopicResponse
+    refusal = _refusal(topic.name, ctx)
+    if refusal is None:
+        return kind(name=topic.name, partitions=[_partition(TopicPartition(topic.name, index), ctx) for index in topic.partition_indexes])
+    code, message = refusal
+    return kind(
+        name=topic.name,
+        partitions=[
+            kind.PartitionResponse(partition_index=index, error_code=code, error_message=message) for index in topic.partition_indexes
+        ],
+    )
+
+
+def _refusal(name: str, ctx: RequestContext) -> tuple[ErrorCode, str | None] | None:
+    if not is_valid_topic_name(name):
+        return ErrorCode.INVALID_TOPIC_EXCEPTION, None
+    if not ctx.authorize(AclOperation.READ, ResourceType.TOPIC, name):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED, None
+    return None
+
+
+def _partition(partition: TopicPartition, ctx: RequestContext) -> Any:
+    kind = messages.DescribeProducersResponse.TopicResponse.PartitionResponse
+    log = ctx.broker.logs.log(partition)
+    if log is None:
+        return kind(partition_index=partition.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return kind(
+        partition_index=partition.partition,
+        active_producers=[
+            kind.ProducerState(
+                producer_id=entry.producer_id,
+                producer_epoch=entry.epoch,
+                last_sequence=entry.last_sequence,
+                last_timestamp=entry.last_timestamp,
+                coordinator_epoch=entry.coordinator_epoch,
+                current_txn_start_offset=-1 if entry.current_txn_first_offset is None else entry.current_txn_first_offset,
+            )
+            for entry in log.producers()
+        ],
+    )
