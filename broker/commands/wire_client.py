@@ -124,7 +124,7 @@ class WireClient:
         if key not in self.versions:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"{self.address} does not serve {key.name}")
         lowest, highest = self.versions[key]
-        ours = messages.max_version(key)
+        ours = messages.valid_versions(key)[1]
         chosen = min(highest, ours, ours if max_version is None else max_version)
         if chosen < lowest:
             raise KafkaError(
