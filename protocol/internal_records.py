@@ -1,0 +1,337 @@
+"""The records of Kafka's two internal topics: `__transaction_state` and `__consumer_offsets`.
+
+A key begins with an int16 that names the record type, a value with an int16 version. A null value deletes. Encoders write the version that
+Apache Kafka 4.3.0 writes unless told otherwise; decoders read all that Kafka reads. Lists are kept in the order found.
+Kafka's definitions: `TransactionLogValue`, `OffsetCommitValue`, `GroupMetadataValue`; for KIP-848 see `consumer_group_records`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from oncelog.protocol.consumer_group_records import (
+    CONSUMER_GROUP_KEYS,
+    CONSUMER_GROUP_VALUES,
+    ConsumerGroupKey,
+    ConsumerGroupValue,
+)
+from oncelog.protocol.names import TRANSACTION_STATE
+from oncelog.protocol.primitives import Buffer
+from oncelog.protocol.record_fields import CorruptRecord, FieldReader, FieldWriter, int16_bytes, int64_bytes
+
+__all__ = [
+    "CorruptRecord",
+    "GroupMetadataKey",
+    "GroupMetadataValue",
+    "InternalKey",
+    "InternalValue",
+    "MemberMetadata",
+    "OffsetCommitKey",
+    "OffsetCommitValue",
+    "TransactionLogKey",
+    "TransactionLogValue",
+    "UnknownKey",
+    "decode_key",
+    "decode_value",
+]
+
+FIRST_FLEXIBLE_TRANSACTION_VALUE: Final = 1
+FIRST_FLEXIBLE_GROUP_VALUE: Final = 4  # of OffsetCommitValue and GroupMetadataValue alike
+
+
+class TransactionLogKey(NamedTuple):
+    """Key of `__transaction_state`, version 0."""
+
+    transactional_id: str
+
+    def encode(self) -> bytes:
+        out = FieldWriter()
+        out.int16(0)
+        out.string(self.transactional_id)
+        return out.result()
+
+
+class OffsetCommitKey(NamedTuple):
+    """Key type 1 (0 is read as well)."""
+
+    group: str
+    topic: str
+    partition: int
+
+    def encode(self) -> bytes:
+        out = FieldWriter()
+        out.int16(1)
+        out.string(self.group)
+        out.string(self.topic)
+        out.int32(self.partition)
+        return out.result()
+
+
+class GroupMetadataKey(NamedTuple):
+    """Key type 2: a classic group."""
+
+    group: str
+
+    def encode(self) -> bytes:
+        out = FieldWriter()
+        out.int16(2)
+        out.string(self.group)
+        return out.result()
+
+
+class UnknownKey(NamedTuple):
+    """A record type that is not ours (share and streams groups): kept, never interpreted."""
+
+    version: int
+    data: bytes
+
+
+@dataclass(slots=True)
+class TransactionLogValue:
+    """What the transaction log says about a transactional id. `transaction_partitions` is None in state Empty."""
+
+    producer_id: int
+    producer_epoch: int
+    transaction_timeout_ms: int
+    transaction_status: int
+    transaction_partitions: list[tuple[str, list[int]]] | None
+    transaction_last_update_timestamp_ms: int
+    transaction_start_timestamp_ms: int
+    previous_producer_id: int = -1
+    next_producer_id: int = -1
+    client_transaction_version: int = 0
+    next_producer_epoch: int = -1
+
+    def encode(self, version: int = 1) -> bytes:
+        """Version 1 (transaction.version >= 1) has the tagged fields, version 0 drops them."""
+        out = FieldWriter(flexible=version >= FIRST_FLEXIBLE_TRANSACTION_VALUE)
+        out.int16(version)
+        out.int64(self.producer_id)
+        out.int16(self.producer_epoch)
+        out.int32(self.transaction_timeout_ms)
+        out.int8(self.transaction_status)
+
+        def topic_partitions(entry: tuple[str, list[int]]) -> None:
+            out.string(entry[0])
+            out.array(entry[1], out.int32)
+            out.tags()
+
+        out.array(self.transaction_partitions, topic_partitions)
+        out.int64(self.transaction_last_update_timestamp_ms)
+        out.int64(self.transaction_start_timestamp_ms)
+        out.tags(self._tagged_fields())
+        return out.result()
+
+    def _tagged_fields(self) -> dict[int, bytes]:
+        tagged: dict[int, bytes] = {}
+        if self.previous_producer_id != -1:
+            tagged[0] = int64_bytes(self.previous_producer_id)
+        if self.next_producer_id != -1:
+            tagged[1] = int64_bytes(self.next_producer_id)
+        if self.client_transaction_version != 0:
+            tagged[2] = int16_bytes(self.client_transaction_version)
+        if self.next_producer_epoch != -1:
+            tagged[3] = int16_bytes(self.next_producer_epoch)
+        return tagged
+
+    @classmethod
+    def decode(cls, data: Buffer) -> TransactionLogValue:
+        version = FieldReader(data).int16()
+        _known(cls.__name__, version, 1)
+        fields = FieldReader(data, 2, flexible=version >= FIRST_FLEXIBLE_TRANSACTION_VALUE)
+
+        def topic_partitions() -> tuple[str, list[int]]:
+            entry = fields.string(), fields.array(fields.int32)
+            fields.tags()
+            return entry
+
+        value = cls(
+            producer_id=fields.int64(),
+            producer_epoch=fields.int16(),
+            transaction_timeout_ms=fields.int32(),
+            transaction_status=fields.int8(),
+            transaction_partitions=fields.nullable_array(topic_partitions),
+            transaction_last_update_timestamp_ms=fields.int64(),
+            transaction_start_timestamp_ms=fields.int64(),
+        )
+        tags = fields.tags()
+        if 0 in tags:
+            value.previous_producer_id = tags[0].int64()
+        if 1 in tags:
+            value.next_producer_id = tags[1].int64()
+        if 2 in tags:
+            value.client_transaction_version = tags[2].int16()
+        if 3 in tags:
+            value.next_producer_epoch = tags[3].int16()
+        return value
+
+
+@dataclass(slots=True)
+class OffsetCommitValue:
+    """A committed offset. `expire_timestamp` exists in version 1 only: an explicit retention was asked for."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    commit_timestamp: int = -1
+    expire_timestamp: int = -1
+    topic_id: uuid.UUID | None = None
+
+    def encode(self, version: int = 4) -> bytes:
+        """Version 4 is what Kafka 4.1+ writes, 3 what it wrote before, 1 what carries an expire timestamp."""
+        out = FieldWriter(flexible=version >= FIRST_FLEXIBLE_GROUP_VALUE)
+        out.int16(version)
+        out.int64(self.offset)
+        if version >= 3:
+            out.int32(self.leader_epoch)
+        out.string(self.metadata)
+        out.int64(self.commit_timestamp)
+        if version == 1:
+            out.int64(self.expire_timestamp)
+        out.tags({} if self.topic_id is None or self.topic_id.int == 0 else {0: self.topic_id.bytes})
+        return out.result()
+
+    @classmethod
+    def decode(cls, data: Buffer) -> OffsetCommitValue:
+        version = FieldReader(data).int16()
+        _known(cls.__name__, version, 4)
+        fields = FieldReader(data, 2, flexible=version >= FIRST_FLEXIBLE_GROUP_VALUE)
+        value = cls(
+            offset=fields.int64(),
+            leader_epoch=fields.int32() if version >= 3 else -1,
+            metadata=fields.string(),
+            commit_timestamp=fields.int64(),
+            expire_timestamp=fields.int64() if version == 1 else -1,
+        )
+        tags = fields.tags()
+        if 0 in tags:
+            value.topic_id = tags[0].uuid()
+        return value
+
+
+@dataclass(slots=True)
+class MemberMetadata:
+    """A member of a classic group. Timeouts are in ms, as everywhere in these records."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout: int
+    session_timeout: int
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(slots=True)
+class GroupMetadataValue:
+    """A classic group. `protocol` and `leader` are None while it has no members."""
+
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    current_state_timestamp: int
+    members: list[MemberMetadata] = field(default_factory=list)
+
+    def encode(self, version: int = 3) -> bytes:
+        out = FieldWriter(flexible=version >= FIRST_FLEXIBLE_GROUP_VALUE)
+        out.int16(version)
+        out.string(self.protocol_type)
+        out.int32(self.generation)
+        out.string(self.protocol)
+        out.string(self.leader)
+        if version >= 2:
+            out.int64(self.current_state_timestamp)
+
+        def write_member(member: MemberMetadata) -> None:
+            out.string(member.member_id)
+            if version >= 3:
+                out.string(member.group_instance_id)
+            out.string(member.client_id)
+            out.string(member.client_host)
+            if version >= 1:
+                out.int32(member.rebalance_timeout)
+            out.int32(member.session_timeout)
+            out.blob(member.subscription)
+            out.blob(member.assignment)
+            out.tags()
+
+        out.array(self.members, write_member)
+        out.tags()
+        return out.result()
+
+    @classmethod
+    def decode(cls, data: Buffer) -> GroupMetadataValue:
+        version = FieldReader(data).int16()
+        _known(cls.__name__, version, 4)
+        fields = FieldReader(data, 2, flexible=version >= FIRST_FLEXIBLE_GROUP_VALUE)
+
+        def read_member() -> MemberMetadata:
+            member_id = fields.string()
+            instance = fields.nullable_string() if version >= 3 else None
+            client_id, host = fields.string(), fields.string()
+            rebalance = fields.int32() if version >= 1 else -1
+            session = fields.int32()
+            member = MemberMetadata(
+                member_id,
+                instance,
+                client_id,
+                host,
+                rebalance if version >= 1 else session,  # before v1 the session timeout served both
+                session,
+                fields.blob(),
+                fields.blob(),
+            )
+            fields.tags()
+            return member
+
+        return cls(
+            protocol_type=fields.string(),
+            generation=fields.int32(),
+            protocol=fields.nullable_string(),
+            leader=fields.nullable_string(),
+            current_state_timestamp=fields.int64() if version >= 2 else -1,
+            members=fields.array(read_member),
+        )
+
+
+InternalKey: TypeAlias = TransactionLogKey | OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey | UnknownKey
+InternalValue: TypeAlias = TransactionLogValue | OffsetCommitValue | GroupMetadataValue | ConsumerGroupValue | bytes
+
+
+def decode_key(topic: str, data: Buffer) -> InternalKey:
+    """The key of a record of `topic` (both topics have a type 0). Raises CorruptRecord."""
+    fields = FieldReader(data)
+    version = fields.int16()
+    if topic == TRANSACTION_STATE:
+        return TransactionLogKey(fields.string()) if version == 0 else UnknownKey(version, bytes(data))
+    if version in (0, 1):
+        return OffsetCommitKey(fields.string(), fields.string(), fields.int32())
+    if version == 2:
+        return GroupMetadataKey(fields.string())
+    read = CONSUMER_GROUP_KEYS.get(version)
+    return UnknownKey(version, bytes(data)) if read is None else read(fields)
+
+
+def decode_value(key: InternalKey, data: Buffer | None) -> InternalValue | None:
+    """The value that belongs to `key`, None for a deletion; of an unknown key the bytes. Raises CorruptRecord."""
+    if data is None:
+        return None
+    read = _VALUES.get(type(key)) or CONSUMER_GROUP_VALUES.get(type(key))
+    return bytes(data) if read is None else read(data)
+
+
+_VALUES: Final[dict[type, Callable[[Buffer], InternalValue]]] = {
+    TransactionLogKey: TransactionLogValue.decode,
+    OffsetCommitKey: OffsetCommitValue.decode,
+    GroupMetadataKey: GroupMetadataValue.decode,
+}
+
+
+def _known(name: str, version: int, highest: int) -> None:
+    if not 0 <= version <= highest:
+        raise CorruptRecord(f"{name} of version {version}; versions 0 to {highest} are known")

@@ -1,0 +1,190 @@
+"""Reads and writes the fields of internal records, in both of Kafka's encodings.
+
+Old (not flexible): string length int16, array and bytes length int32, -1 for null. Flexible (KIP-482): unsigned varint of length + 1,
+0 for null, and tagged fields after each struct.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from struct import Struct, error
+from typing import TypeVar
+
+from oncelog.protocol.primitives import Buffer, MalformedRequest, read_unsigned_varint, unsigned_varint
+
+T = TypeVar("T")
+
+_INT8 = Struct(">b")
+_INT16 = Struct(">h")
+_INT32 = Struct(">i")
+_INT64 = Struct(">q")
+
+
+class CorruptRecord(ValueError):
+    """Bytes that are no record of the announced type."""
+
+
+class FieldReader:
+    """Takes fields off the front of `data`. Raises CorruptRecord."""
+
+    __slots__ = ("_data", "_flexible", "_pos")
+
+    def __init__(self, data: Buffer, pos: int = 0, flexible: bool = False) -> None:
+        self._data = data
+        self._pos = pos
+        self._flexible = flexible
+
+    def _fixed(self, layout: Struct) -> int:
+        try:
+            (value,) = layout.unpack_from(self._data, self._pos)
+        except error:
+            raise CorruptRecord("record ends inside a field") from None
+        self._pos += layout.size
+        return int(value)
+
+    def int8(self) -> int:
+        return self._fixed(_INT8)
+
+    def int16(self) -> int:
+        return self._fixed(_INT16)
+
+    def int32(self) -> int:
+        return self._fixed(_INT32)
+
+    def int64(self) -> int:
+        return self._fixed(_INT64)
+
+    def _take(self, length: int) -> bytes:
+        end = self._pos + length
+        if end > len(self._data):
+            raise CorruptRecord("record ends inside a field")
+        piece = bytes(self._data[self._pos : end])
+        self._pos = end
+        return piece
+
+    def uuid(self) -> uuid.UUID:
+        return uuid.UUID(bytes=self._take(16))
+
+    def _varint(self) -> int:
+        try:
+            value, self._pos = read_unsigned_varint(self._data, self._pos)
+        except MalformedRequest as problem:
+            raise CorruptRecord(str(problem)) from None
+        return value
+
+    def nullable_string(self) -> str | None:
+        length = self._varint() - 1 if self._flexible else self.int16()
+        return None if length < 0 else self._take(length).decode("utf-8", "replace")
+
+    def string(self) -> str:
+        value = self.nullable_string()
+        if value is None:
+            raise CorruptRecord("null where a string must be")
+        return value
+
+    def blob(self) -> bytes:
+        length = self._varint() - 1 if self._flexible else self.int32()
+        if length < 0:
+            raise CorruptRecord("null where bytes must be")
+        return self._take(length)
+
+    def nullable_array(self, element: Callable[[], T]) -> list[T] | None:
+        count = self._varint() - 1 if self._flexible else self.int32()
+        if count < 0:
+            return None
+        if count > len(self._data) - self._pos:
+            raise CorruptRecord(f"an array of {count} elements does not fit")
+        return [element() for _ in range(count)]
+
+    def array(self, element: Callable[[], T]) -> list[T]:
+        value = self.nullable_array(element)
+        if value is None:
+            raise CorruptRecord("null where an array must be")
+        return value
+
+    def tags(self) -> Mapping[int, FieldReader]:
+        """The tagged fields that end a struct, each as a reader of its value."""
+        if not self._flexible:
+            return {}
+        found: dict[int, FieldReader] = {}
+        for _ in range(self._varint()):
+            tag = self._varint()
+            found[tag] = FieldReader(self._take(self._varint()), flexible=True)
+        return found
+
+
+class FieldWriter:
+    """Collects fields into bytes."""
+
+    __slots__ = ("_flexible", "_out")
+
+    def __init__(self, flexible: bool = False) -> None:
+        self._out = bytearray()
+        self._flexible = flexible
+
+    def result(self) -> bytes:
+        return bytes(self._out)
+
+    def int8(self, value: int) -> None:
+        self._out += _INT8.pack(value)
+
+    def int16(self, value: int) -> None:
+        self._out += _INT16.pack(value)
+
+    def int32(self, value: int) -> None:
+        self._out += _INT32.pack(value)
+
+    def int64(self, value: int) -> None:
+        self._out += _INT64.pack(value)
+
+    def uuid(self, value: uuid.UUID) -> None:
+        self._out += value.bytes
+
+    def string(self, value: str | None) -> None:
+        if self._flexible:
+            self.blob(None if value is None else value.encode("utf-8"))
+        elif value is None:
+            self.int16(-1)
+        else:
+            encoded = value.encode("utf-8")
+            self.int16(len(encoded))
+            self._out += encoded
+
+    def blob(self, value: bytes | None) -> None:
+        self._count(None if value is None else len(value))
+        self._out += value or b""
+
+    def _count(self, count: int | None) -> None:
+        if self._flexible:
+            self._out += unsigned_varint(0 if count is None else count + 1)
+        else:
+            self.int32(-1 if count is None else count)
+
+    def array(self, values: Iterable[T] | None, element: Callable[[T], None]) -> None:
+        if values is None:
+            self._count(None)
+            return
+        values = list(values)
+        self._count(len(values))
+        for value in values:
+            element(value)
+
+    def tags(self, fields: Mapping[int, bytes] | None = None) -> None:
+        """End a struct. `fields`: tag -> encoded value, those at their default left out."""
+        if not self._flexible:
+            return
+        fields = fields or {}
+        self._out += unsigned_varint(len(fields))
+        for tag, value in sorted(fields.items()):
+            self._out += unsigned_varint(tag) + unsigned_varint(len(value)) + value
+
+
+def int16_bytes(value: int) -> bytes:
+    """`value` as the content of a tagged field."""
+    return _INT16.pack(value)
+
+
+def int64_bytes(value: int) -> bytes:
+    """`value` as the content of a tagged field."""
+    return _INT64.pack(value)
