@@ -145,7 +145,8 @@ class ConsumerGroupMemberMetadataValue:
         out.string(self.subscribed_topic_regex)
         out.int32(self.rebalance_timeout_ms)
         out.string(self.server_assignor)
-        out.tags({} if self.classic_member_metadata is None else {0: _classic_member(self.classic_member_metadata)})
+        # Kafka writes the null of a member of the new protocol as well: left out, it would read as an empty classic member.
+        out.tags({0: _classic_member(self.classic_member_metadata)})
         return out.result()
 
     @classmethod
@@ -167,7 +168,9 @@ class ConsumerGroupMemberMetadataValue:
         return value
 
 
-def _classic_member(member: ClassicMemberMetadata) -> bytes:
+def _classic_member(member: ClassicMemberMetadata | None) -> bytes:
+    if member is None:
+        return b"\x00"
     out = FieldWriter(flexible=True)
     out.int8(1)  # a nullable struct: present
 
@@ -183,7 +186,7 @@ def _classic_member(member: ClassicMemberMetadata) -> bytes:
 
 
 def _read_classic_member(fields: FieldReader) -> ClassicMemberMetadata | None:
-    if fields.int8() < 0:
+    if fields.int8() <= 0:
         return None
 
     def protocol() -> tuple[str, bytes]:
