@@ -1,0 +1,60 @@
+"""`oncelog log dump FILE|DIR`: what is in a file of a data directory, or in all of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.markup import escape
+
+from oncelog.storage.dump import dump
+
+# fields that open a line of the table, in this order; the rest follows as name=value
+_FIRST = ("position", "base_offset", "last_offset", "offset")
+
+
+def log_dump(path: Path, *, format: Literal["table", "json"] = "table", records: bool = True) -> int:
+    """Print batches, records, indexes, snapshots and checkpoints of PATH, a file or a directory. Nothing is changed.
+
+    Parameters
+    ----------
+    path:
+        A file of a Kafka log (.log, .index, .timeindex, .txnindex, .snapshot, a checkpoint), a partition folder or a data directory.
+    format:
+        "table" for people, "json" for one object a line.
+    records:
+        Show the records inside the batches, internal topics decoded.
+    """
+    console = Console(highlight=False, soft_wrap=True)
+    damaged = False
+    current = ""
+    try:
+        for row in dump(path, records=records):
+            damaged = damaged or "error" in row or row.get("crc_valid") is False
+            if format == "json":
+                sys.stdout.write(json.dumps(row) + "\n")
+                continue
+            if row["file"] != current:
+                current = row["file"]
+                console.print(f"[bold]{escape(current)}[/bold]")
+            console.print(_line(row))
+    except (OSError, ValueError) as error:
+        Console(stderr=True).print(f"[red]{escape(str(error))}[/red]")
+        return 2
+    return 1 if damaged else 0
+
+
+def _line(row: dict[str, Any]) -> str:
+    style = "red" if "error" in row or row.get("crc_valid") is False else "cyan" if row["kind"] == "batch" else ""
+    indent = "    " if row["kind"] == "record" else "  "
+    names = [name for name in _FIRST if name in row] + [name for name in row if name not in (*_FIRST, "file", "kind")]
+    fields = " ".join(f"{name}={_value(row[name])}" for name in names if row[name] is not None or name in ("key", "value"))
+    text = escape(f"{indent}{row['kind']} {fields}")
+    return f"[{style}]{text}[/{style}]" if style else text
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
