@@ -1,8 +1,8 @@
 """Producer ids: never the same one twice, whatever happens to the machine (Kafka's ProducerIdManager).
 
-Ids come in blocks. Where the next block starts is made durable before the first id of a block is handed out; what is left of a block is
-lost at a restart. The first block starts at 2^40, so that a directory moved into an Apache Kafka cluster, which counts from 0, never meets
-an id of ours again.
+Ids come in blocks. Where the next block starts is made durable before the first id of a block is handed out; what is left of a
+block is lost at a restart. The first block starts at 2^40, so that a directory moved into an Apache Kafka cluster, which counts
+from 0, never meets an id of ours again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ class ProducerIds:
 
     def __init__(self, next_block_start: int | None, persist: Callable[[int], None]) -> None:
         """`next_block_start`: what was persisted last; None on a new data directory."""
+        self.is_new = next_block_start is None
         self._next = self._block_end = max(next_block_start or 0, FIRST_PRODUCER_ID)
         self._persist = persist
 

@@ -2,8 +2,8 @@
 
 An internal topic (`__transaction_state`, `__consumer_offsets`) is split into partitions; each has a `Shard`, the state that the
 records of that partition add up to. A decision reads the shard and returns records; they are appended as one batch, then replayed
-into the shard, live exactly as at start-up, so that a failed append leaves the state untouched. The answer goes out when everything it
-rests on is on disk: a decision without records waits for the records of its shard written before it.
+into the shard, live exactly as at start-up, so that a failed append leaves the state untouched. The answer goes out when
+everything it rests on is on disk: a decision without records waits for the records of its shard written before it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ _APPEND_ERRORS = {
 class Shard(Protocol):
     """The state of one partition; changed by these two methods only."""
 
-    def replay(
-        self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int
-    ) -> None: ...
+    def replay(self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int) -> None: ...
 
     def replay_marker(self, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None: ...
 
@@ -61,11 +59,15 @@ class LogPosition(NamedTuple):
 
 
 class Written(NamedTuple, Generic[T]):
-    """A decision carried out: its answer may go out once `position` is durable (None: it rests on nothing unwritten)."""
+    """A decision carried out: its answer may go out once `position` is durable (None: it rests on nothing that is not on disk).
+
+    `changed`: it had records of its own; without them `position` is the end of what its shard had written before.
+    """
 
     response: T
     effects: tuple[Any, ...]
     position: LogPosition | None
+    changed: bool
 
 
 class Deferred(Generic[T]):
@@ -203,9 +205,7 @@ class CoordinatorRuntime(Generic[S]):
 
     # -- writing
 
-    def write(
-        self, id: str, decide: Callable[[S, int], Result[T]], *, producer: tuple[int, int] | None = None
-    ) -> Written[T]:
+    def write(self, id: str, decide: Callable[[S, int], Result[T]], *, producer: tuple[int, int] | None = None) -> Written[T]:
         """Decide for `id`, append, replay. Raises KafkaError of `decide`, COORDINATOR_LOAD_IN_PROGRESS, or what the append failed with
         in the coordinator's terms; then nothing has changed. `effects` are the caller's to carry out."""
         if self.loading:
@@ -213,22 +213,18 @@ class CoordinatorRuntime(Generic[S]):
         partition = self.partition_for(id)
         return self.write_to(partition, decide, producer=producer)
 
-    def write_to(
-        self, partition: int, decide: Callable[[S, int], Result[T]], *, producer: tuple[int, int] | None = None
-    ) -> Written[T]:
+    def write_to(self, partition: int, decide: Callable[[S, int], Result[T]], *, producer: tuple[int, int] | None = None) -> Written[T]:
         """As `write`, for decisions about a whole shard (sweeps)."""
         slot = self._slots[partition]
         now_ms = self._env.clock.time_ms()
         result = decide(slot.shard, now_ms)
         if result.records:
             self._append(partition, result.records, producer, now_ms)
-        if slot.log is None or slot.log.high_watermark >= slot.end:
-            return Written(result.response, result.effects, None)
-        return Written(result.response, result.effects, LogPosition(partition, slot.end))
+        durable = slot.log is None or slot.log.high_watermark >= slot.end
+        position = None if durable else LogPosition(partition, slot.end)
+        return Written(result.response, result.effects, position, bool(result.records))
 
-    def submit(
-        self, id: str, decide: Callable[[S, int], Result[T]], *, producer: tuple[int, int] | None = None
-    ) -> Reply[T]:
+    def submit(self, id: str, decide: Callable[[S, int], Result[T]], *, producer: tuple[int, int] | None = None) -> Reply[T]:
         """Decide for `id`, append, replay, call the effects (plain callables) and answer when durable.
 
         `producer`: (id, epoch) when the records belong to a transaction (offset commits). Raises as `write`.
@@ -241,6 +237,10 @@ class CoordinatorRuntime(Generic[S]):
     def when_durable(self, position: LogPosition, callback: Callable[[KafkaError | None], None]) -> None:
         """Call back, at once or later on the loop's thread, when `position` is on disk; with the error when it never will be."""
         self.log(position.partition).when_durable(position.offset, callback)
+
+    def sync(self, partition: int) -> None:
+        """Return when everything in the partition's log is on disk (start-up only: it waits). Raises KafkaError."""
+        self.log(partition).flush()
 
     def reply_when_durable(self, response: T, position: LogPosition | None) -> Reply[T]:
         """`response`, or a future of it that fails with KafkaError when the disk does."""
@@ -257,9 +257,7 @@ class CoordinatorRuntime(Generic[S]):
         self.when_durable(position, settle)
         return deferred.reply()
 
-    def _append(
-        self, partition: int, new: Sequence[CoordinatorRecord], producer: tuple[int, int] | None, now_ms: int
-    ) -> None:
+    def _append(self, partition: int, new: Sequence[CoordinatorRecord], producer: tuple[int, int] | None, now_ms: int) -> None:
         producer_id, producer_epoch = producer or (-1, -1)
         batch = records.build_batch(
             [(now_ms, record.key, record.value) for record in new],
@@ -286,6 +284,9 @@ class CoordinatorRuntime(Generic[S]):
 
     # -- time
 
+    def now_ms(self) -> int:
+        return self._env.clock.time_ms()
+
     def schedule(self, deadline_ms: float, action: Callable[[float], None]) -> Timer:
         """Have `action(now_ms)` called by the first `tick` at or after `deadline_ms` (wall clock)."""
         return self.timers.schedule(deadline_ms, action)
@@ -304,14 +305,14 @@ def _replay_log(log: Log, shard: Shard) -> None:
         if not chunk:
             return  # the rest was compacted away
         view = memoryview(chunk)
-        position = 0
-        for header in records.iter_headers(view):
-            batch = view[position : position + header.size_bytes]
-            position += header.size_bytes
+        start = offset
+        for position, header in records.iter_headers(view):
             if header.next_offset <= offset:
                 continue  # a read starts at a batch, which may begin before the offset asked for
-            _replay_batch(header, batch, shard)
+            _replay_batch(header, view[position : position + header.size_bytes], shard)
             offset = header.next_offset
+        if offset == start:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{log.topic_partition} has no whole batch at offset {offset}")
 
 
 def _replay_batch(header: records.BatchHeader, batch: memoryview, shard: Shard) -> None:

@@ -1,7 +1,7 @@
 """Deadlines on a heap: what is due is carried out when somebody says what time it is.
 
-No thread and no loop: the broker asks for `next_deadline_ms()`, sleeps that long and calls `fire(now_ms)`.
-A cancelled timer stays on the heap until its time, or until cancelled ones are the majority.
+No thread and no loop: the broker asks for `next_deadline_ms()`, sleeps that long and calls `fire(now_ms)`. A cancelled timer
+stays on the heap until its time, or until cancelled ones are the majority.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PRUNE_AT_LEAST = 64
 class Timer:
     """One deadline; `cancel()` may be called at any time, also after it fired."""
 
-    __slots__ = ("action", "deadline_ms", "_owner")
+    __slots__ = ("_owner", "action", "deadline_ms")
 
     def __init__(self, deadline_ms: float, action: Callable[[float], None], owner: Timers) -> None:
         self.deadline_ms = deadline_ms

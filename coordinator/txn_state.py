@@ -1,12 +1,13 @@
 """What is known of a transactional id, and the table of what may happen to it.
 
-A transactional id is in one of six stored states. It waits (Empty, CompleteCommit, CompleteAbort), has a transaction open (Ongoing), or has
-one decided whose markers are being written (PrepareCommit, PrepareAbort). `TRANSITIONS` answers every event in every state: with an error
-code for whoever asked, and the state that follows. The coordinator looks the answer up here and STATES.md is printed from here, so the chart
-cannot disagree with the code.
+A transactional id is in one of six stored states. It waits (Empty, CompleteCommit, CompleteAbort), has a transaction open
+(Ongoing), or has one decided whose markers are being written (PrepareCommit, PrepareAbort). `TRANSITIONS` answers every event in
+every state: with an error code for whoever asked, and the state that follows. The coordinator looks the answer up here and
+STATES.md is printed from here, so the chart cannot disagree with the code.
 
-Two ways to end a transaction live side by side (KIP-890). EndTxn up to version 4 keeps the producer epoch; from version 5 on each end raises
-it, so that nothing sent before the end can land in the next transaction. An end that arrives twice is recognised by its old epoch ("retry").
+Two ways to end a transaction live side by side (KIP-890). EndTxn up to version 4 keeps the producer epoch; from version 5 on each
+end raises it, so that nothing sent before the end can land in the next transaction. An end that arrives twice is recognised by
+its old epoch ("retry").
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 FIRST_FLEXIBLE_TRANSACTION_VALUE: Final = 1
+LAST_PRODUCER_EPOCH_TAG: Final = 1000  # ours, far above Kafka's; Kafka reads past tags it does not know
 FIRST_FLEXIBLE_GROUP_VALUE: Final = 4  # of OffsetCommitValue and GroupMetadataValue alike
 
 
@@ -104,6 +105,7 @@ class TransactionLogValue:
     next_producer_id: int = -1
     client_transaction_version: int = 0
     next_producer_epoch: int = -1
+    last_producer_epoch: int = -1
 
     def encode(self, version: int = 1) -> bytes:
         """Version 1 (transaction.version >= 1) has the tagged fields, version 0 drops them."""
@@ -135,6 +137,8 @@ class TransactionLogValue:
             tagged[2] = int16_bytes(self.client_transaction_version)
         if self.next_producer_epoch != -1:
             tagged[3] = int16_bytes(self.next_producer_epoch)
+        if self.last_producer_epoch != -1:
+            tagged[LAST_PRODUCER_EPOCH_TAG] = int16_bytes(self.last_producer_epoch)
         return tagged
 
     @classmethod
@@ -166,6 +170,8 @@ class TransactionLogValue:
             value.client_transaction_version = tags[2].int16()
         if 3 in tags:
             value.next_producer_epoch = tags[3].int16()
+        if LAST_PRODUCER_EPOCH_TAG in tags:
+            value.last_producer_epoch = tags[LAST_PRODUCER_EPOCH_TAG].int16()
         return value
 
 

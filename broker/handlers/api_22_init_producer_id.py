@@ -1,8 +1,9 @@
 """InitProducerId (22), v0-5; v6 when two-phase commit is enabled.
 
-A producer id for an idempotent producer, or the next epoch of a transactional id, which fences the instance before and aborts its transaction
-(51 until that is done). v2: flexible. v3: the client's present pair, by which it may come back after an error. v4: 90 instead of 47 for a
-fenced producer. v5: 120 may be answered. v6: enable2Pc and keepPreparedTxn (KIP-939), unstable in Apache Kafka 4.3.
+A producer id for an idempotent producer, or the next epoch of a transactional id, which fences the instance before and aborts its
+transaction (51 until that is done). v2: flexible. v3: the client's present pair, by which it may come back after an error. v4: 90
+instead of 47 for a fenced producer. v5: 120 may be answered. v6: enable2Pc and keepPreparedTxn (KIP-939), unstable in Apache
+Kafka 4.3.
 """
 
 from __future__ import annotations
