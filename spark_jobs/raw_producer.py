@@ -1,0 +1,180 @@
+"""The executors' half of a transaction: one task writes one partition, from sequence number 0 on.
+
+A producer id and epoch given by the driver are good for one micro-batch. That makes the broker the judge between two attempts of a task, if
+there ever are two: the first batch an attempt sends holds a number of records that other attempts do not choose, and nothing follows until it is
+acknowledged. So of two attempts one gets OUT_OF_ORDER_SEQUENCE_NUMBER and stops, and never is a batch of one taken for a repetition of the other's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from oncelog.spark_jobs import wire
+from oncelog.spark_jobs.client import FENCED, RETRIABLE, BrokerError, Cluster, FencedError, Patience
+from oncelog.spark_jobs.txn_client import ProducerIdentity
+
+IN_FLIGHT = 5
+"""Unacknowledged batches per partition: as many as a broker remembers of a producer, so that each can be sent again without harm."""
+BATCH_BYTES = 512 << 10
+"""Uncompressed records per batch; below `max.message.bytes` (1 MiB) whatever the codec makes of it."""
+BATCH_RECORDS = 8192
+SEQUENCES = 1 << 31
+
+
+class AnotherAttemptError(RuntimeError):
+    """Another attempt of this task has written to the partition in the same transaction."""
+
+
+class TooLargeError(RuntimeError):
+    """A record is larger than the topic takes."""
+
+
+class Written(NamedTuple):
+    """What a task wrote."""
+
+    records: int
+    bytes: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """A batch that is not acknowledged yet."""
+
+    sequence: int
+    records: int
+    data: bytes
+
+
+class PartitionWriter:
+    """Writes records to one partition within a transaction. Memory: the batch being filled and up to five sent ones."""
+
+    def __init__(
+        self, cluster: Cluster, transactional_id: str, identity: ProducerIdentity, topic: str, partition: int, *, attempt: int, codec: int
+    ) -> None:
+        """`attempt` must differ between any two attempts to write this partition with this identity."""
+        self.cluster = cluster
+        self.transactional_id = transactional_id
+        self.identity = identity
+        self.topic = topic
+        self.partition = partition
+        self.codec = codec
+        self.sequence = 0
+        self.bytes = 0
+        self._attempt = attempt
+        self._filling: list[bytes] = []
+        self._filling_bytes = 0
+        self._unacknowledged: deque[Batch] = deque()
+        self._address: tuple[str, int] | None = None
+
+    def write(self, key: bytes | None, value: bytes | None, headers: bytes = wire.NO_HEADERS) -> None:
+        """Add one record; sends a batch when one is full."""
+        record = wire.encode_record(len(self._filling), key, value, headers)
+        while self._filling and self._filling_bytes + len(record) > BATCH_BYTES:
+            self._send()
+            record = wire.encode_record(len(self._filling), key, value, headers)
+        self._filling.append(record)
+        self._filling_bytes += len(record)
+        if len(self._filling) == BATCH_RECORDS:
+            self._send()
+
+    def finish(self) -> Written:
+        """Send the rest and wait until everything is acknowledged."""
+        while self._filling:
+            self._send()
+        self._acknowledge_down_to(0)
+        return Written(self.sequence, self.bytes)
+
+    def _send(self) -> None:
+        """Send what is filled; of the very first batch only as much as is this attempt's own share, and wait for its acknowledgement."""
+        if self.sequence:
+            self._send_filled()
+            return
+        rows = self._filling
+        share = 1 + self._attempt % len(rows)
+        self._filling = rows[:share]
+        self._send_filled()
+        self._acknowledge_down_to(0)
+        self._filling = [renumbered(record, number) for number, record in enumerate(rows[share:])]
+        self._filling_bytes = sum(map(len, self._filling))
+
+    def _send_filled(self) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        data = wire.record_batch(self._filling, now_ms, *self.identity, self.sequence % SEQUENCES, self.codec)
+        batch = Batch(self.sequence, len(self._filling), data)
+        self._filling, self._filling_bytes = [], 0
+        self._acknowledge_down_to(IN_FLIGHT - 1)
+        self._unacknowledged.append(batch)
+        self.sequence += batch.records
+        self.bytes += len(data)
+        self._transmit(batch)
+
+    def _transmit(self, batch: Batch) -> None:
+        try:
+            if self._address is None:
+                self._address = self.cluster.leader(self.topic, self.partition)
+            self._request(batch)
+        except OSError as error:
+            self._start_over(error, Patience(self.cluster.patience))
+
+    def _request(self, batch: Batch) -> None:
+        assert self._address is not None
+        timeout_ms = int(self.cluster.timeout * 1000)
+        body = wire.produce_request(self.transactional_id, timeout_ms, self.topic, self.partition, batch.data)
+        self.cluster.connect(self._address).send(wire.PRODUCE, body)
+
+    def _acknowledge_down_to(self, count: int) -> None:
+        """Read answers until at most `count` batches are unacknowledged."""
+        patience = Patience(self.cluster.patience)
+        while len(self._unacknowledged) > count:
+            oldest = self._unacknowledged[0]
+            try:
+                assert self._address is not None
+                error, _base_offset = wire.produce_answer(self.cluster.connect(self._address).receive())
+                if error:
+                    self._refused(error, oldest)
+            except OSError as lost:
+                self._start_over(lost, patience)
+            except BrokerError as refused:
+                if refused.code not in RETRIABLE:
+                    raise
+                self._start_over(refused, patience)
+            else:
+                self._unacknowledged.popleft()
+
+    def _refused(self, error: int, batch: Batch) -> None:
+        where = f"{self.topic}-{self.partition}"
+        if error in FENCED:
+            raise FencedError(error, where)
+        if error == 45:
+            raise AnotherAttemptError(f"{where} has batches of another attempt of this task (sequence {batch.sequence} refused)")
+        if error == 10:
+            raise TooLargeError(f"{where} refuses a batch of {len(batch.data)} bytes with {batch.records} records: raise max.message.bytes of the topic")
+        raise BrokerError(error, where)
+
+    def _start_over(self, reason: Exception, patience: Patience) -> None:
+        """A new connection to the leader of now, and everything unacknowledged again, in order: the broker knows those it has."""
+        while True:
+            patience.wait(reason)
+            if self._address is not None:
+                self.cluster.forget(self._address)
+            try:
+                self._address = self.cluster.leader(self.topic, self.partition)
+                for batch in self._unacknowledged:
+                    self._request(batch)
+                return
+            except OSError as error:
+                reason = error
+
+
+def renumbered(record: bytes, offset_delta: int) -> bytes:
+    """The same record at another place in its batch."""
+    reader = wire.Reader(record)
+    reader.varint()
+    body = reader.at
+    reader.at += 2  # attributes and timestamp delta, one byte each as `wire.encode_record` writes them
+    reader.varint()
+    renewed = record[body : body + 2] + wire.varint(offset_delta) + record[reader.at :]
+    return wire.varint(len(renewed)) + renewed
