@@ -1,0 +1,20 @@
+"""Produce and Fetch bodies by hand, for all versions served: the two APIs whose codec cost a user can feel.
+
+Same bytes as the generic codec of `messages` (the tests compare them over random messages), without an object for each nested struct and
+without copying records. See `hot_produce` and `hot_fetch`.
+"""
+
+from oncelog.protocol.hot_fetch import FetchPartition, FetchPartitionData, FetchRequest, pack_fetch_response, parse_fetch
+from oncelog.protocol.hot_produce import PartitionProduceResponse, ProduceRequest, pack_produce_response, parse_produce
+
+__all__ = [
+    "FetchPartition",
+    "FetchPartitionData",
+    "FetchRequest",
+    "PartitionProduceResponse",
+    "ProduceRequest",
+    "pack_fetch_response",
+    "pack_produce_response",
+    "parse_fetch",
+    "parse_produce",
+]

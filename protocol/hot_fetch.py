@@ -1,0 +1,260 @@
+"""Fetch (1), v4-18, by hand.
+
+Request: v5 log_start_offset, v7 sessions, v9 current_leader_epoch, v11 rack_id, v12 flexible and last_fetched_epoch, v13 topics by id,
+v15 replica_id moves into a tagged field, v17-18 tags that only replicas send.
+Answer: v5 log_start_offset, v7 error_code and session_id, v11 preferred_read_replica (never: -1), v12 flexible, v13 topics by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct, error
+from typing import Final, NamedTuple, TypeAlias
+
+from oncelog.protocol.hot_fields import INT32, pack_count, pack_topic, read_count, read_string, read_topic, skip_tags
+from oncelog.protocol.primitives import Buffer, MalformedRequest, read_unsigned_varint, unsigned_varint
+
+FIRST_WITH_SESSIONS: Final = 7
+FIRST_WITH_RACK: Final = 11
+FIRST_FLEXIBLE: Final = 12
+FIRST_BY_TOPIC_ID: Final = 13
+FIRST_WITH_REPLICA_STATE: Final = 15
+_REPLICA_STATE_TAG: Final = 1
+
+_HEAD_V4 = Struct(">iiiib")  # replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level
+_HEAD_V7 = Struct(">iiiibii")  # … session_id, session_epoch
+_HEAD_V15 = Struct(">iiibii")  # … without replica_id
+_PARTITION_V4 = Struct(">iqi")
+_PARTITION_V5 = Struct(">iqqi")
+_PARTITION_V9 = Struct(">iiqqi")
+_PARTITION_V12 = Struct(">iiqiqi")
+
+_ANSWER_V4 = Struct(">ihqq")  # index, error_code, high_watermark, last_stable_offset
+_ANSWER_V5 = Struct(">ihqqq")  # … log_start_offset
+_ABORTED = Struct(">qq")
+_ABORTED_V12 = Struct(">qqB")
+
+
+class FetchPartition(NamedTuple):
+    """What a request wants of one partition; fields its version lacks are -1."""
+
+    partition: int
+    current_leader_epoch: int
+    fetch_offset: int
+    last_fetched_epoch: int
+    log_start_offset: int
+    partition_max_bytes: int
+
+
+FetchTopic: TypeAlias = tuple[str | None, bytes | None, list[FetchPartition]]
+ForgottenTopic: TypeAlias = tuple[str | None, bytes | None, list[int]]
+
+
+class FetchRequest:
+    """`topics` and `forgotten`: (name, None, partitions) up to v12, (None, topic id, partitions) from v13 on."""
+
+    __slots__ = (
+        "forgotten",
+        "isolation_level",
+        "max_bytes",
+        "max_wait_ms",
+        "min_bytes",
+        "rack_id",
+        "replica_id",
+        "session_epoch",
+        "session_id",
+        "topics",
+    )
+
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation_level: int
+    session_id: int
+    session_epoch: int
+    topics: list[FetchTopic]
+    forgotten: list[ForgottenTopic]
+    rack_id: str
+    replica_id: int
+
+
+class FetchPartitionData(NamedTuple):
+    """The answer for one partition. `aborted`: (producer id, first offset) of each aborted transaction, None for read_uncommitted."""
+
+    index: int  # type: ignore[assignment]  # over tuple.index: Kafka's name counts
+    error_code: int = 0
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    aborted: Sequence[tuple[int, int]] | None = None
+    records: Buffer = b""
+
+
+def parse_fetch(version: int, body: Buffer) -> FetchRequest:
+    """The request in `body` (without header), v4-18; bytes after it are ignored. Raises MalformedRequest."""
+    view = memoryview(body)
+    flexible = version >= FIRST_FLEXIBLE
+    by_id = version >= FIRST_BY_TOPIC_ID
+    try:
+        request, pos = _read_head(version, view)
+        count, pos = read_count(view, pos, flexible, 3 if flexible else 6)
+        request.topics = topics = []
+        for _ in range(count):
+            name, topic_id, pos = read_topic(view, pos, flexible, by_id)
+            partitions, pos = _read_partitions(version, view, pos)
+            topics.append((name, topic_id, partitions))
+        request.forgotten = []
+        if version >= FIRST_WITH_SESSIONS:
+            request.forgotten, pos = _read_forgotten(view, pos, flexible, by_id)
+        request.rack_id = ""
+        if version >= FIRST_WITH_RACK:
+            request.rack_id, pos = read_string(view, pos, flexible)
+        if flexible and view[pos]:
+            _read_tags(version, view, pos, request)
+    except (error, IndexError) as problem:
+        raise MalformedRequest(f"Fetch v{version} ends early: {problem}") from problem
+    return request
+
+
+def _read_head(version: int, view: memoryview) -> tuple[FetchRequest, int]:
+    request = FetchRequest()
+    request.session_id, request.session_epoch = 0, -1
+    if version >= FIRST_WITH_REPLICA_STATE:
+        request.replica_id = -1
+        (
+            request.max_wait_ms,
+            request.min_bytes,
+            request.max_bytes,
+            request.isolation_level,
+            request.session_id,
+            request.session_epoch,
+        ) = _HEAD_V15.unpack_from(view)
+        return request, _HEAD_V15.size
+    if version >= FIRST_WITH_SESSIONS:
+        (
+            request.replica_id,
+            request.max_wait_ms,
+            request.min_bytes,
+            request.max_bytes,
+            request.isolation_level,
+            request.session_id,
+            request.session_epoch,
+        ) = _HEAD_V7.unpack_from(view)
+        return request, _HEAD_V7.size
+    request.replica_id, request.max_wait_ms, request.min_bytes, request.max_bytes, request.isolation_level = _HEAD_V4.unpack_from(view)
+    return request, _HEAD_V4.size
+
+
+def _read_partitions(version: int, view: memoryview, pos: int) -> tuple[list[FetchPartition], int]:
+    """The partitions of a topic and, from v12 on, its tag section."""
+    partitions: list[FetchPartition] = []
+    if version >= FIRST_FLEXIBLE:
+        count, pos = read_count(view, pos, True, _PARTITION_V12.size + 1)
+        unpack, make = _PARTITION_V12.unpack_from, FetchPartition._make
+        for _ in range(count):
+            partitions.append(make(unpack(view, pos)))
+            pos += 32
+            pos = pos + 1 if view[pos] == 0 else skip_tags(view, pos)
+        return partitions, skip_tags(view, pos)
+    layout = _PARTITION_V9 if version >= 9 else _PARTITION_V5 if version >= 5 else _PARTITION_V4
+    count, pos = read_count(view, pos, False, layout.size)
+    for _ in range(count):
+        fields = layout.unpack_from(view, pos)
+        pos += layout.size
+        if version >= 9:
+            index, leader_epoch, offset, log_start, max_bytes = fields
+        elif version >= 5:
+            (index, offset, log_start, max_bytes), leader_epoch = fields, -1
+        else:
+            (index, offset, max_bytes), leader_epoch, log_start = fields, -1, -1
+        partitions.append(FetchPartition(index, leader_epoch, offset, -1, log_start, max_bytes))
+    return partitions, pos
+
+
+def _read_forgotten(view: memoryview, pos: int, flexible: bool, by_id: bool) -> tuple[list[ForgottenTopic], int]:
+    count, pos = read_count(view, pos, flexible, 3 if flexible else 6)
+    forgotten: list[ForgottenTopic] = []
+    for _ in range(count):
+        name, topic_id, pos = read_topic(view, pos, flexible, by_id)
+        partitions, pos = read_count(view, pos, flexible, 4)
+        forgotten.append((name, topic_id, list(Struct(f">{partitions}i").unpack_from(view, pos))))
+        pos += 4 * partitions
+        if flexible:
+            pos = skip_tags(view, pos)
+    return forgotten, pos
+
+
+def _read_tags(version: int, view: memoryview, pos: int, request: FetchRequest) -> None:
+    """Of the tagged fields only the replica id matters: whoever claims to be a broker is told so."""
+    count, pos = read_unsigned_varint(view, pos)
+    for _ in range(count):
+        tag, pos = read_unsigned_varint(view, pos)
+        size, pos = read_unsigned_varint(view, pos)
+        if pos + size > len(view):
+            raise MalformedRequest("tagged field reaches beyond the body")
+        if tag == _REPLICA_STATE_TAG and version >= FIRST_WITH_REPLICA_STATE:
+            (request.replica_id,) = INT32.unpack_from(view, pos)
+        pos += size
+
+
+def pack_fetch_response(
+    version: int,
+    error_code: int,
+    session_id: int,
+    topics: Sequence[tuple[str | bytes, Sequence[FetchPartitionData]]],
+    throttle_ms: int = 0,
+) -> list[Buffer]:
+    """The answer's body, v4-18, as buffers for a gathering write: records are passed on, never copied."""
+    flexible = version >= FIRST_FLEXIBLE
+    buffers: list[Buffer] = []
+    out = bytearray(INT32.pack(throttle_ms))
+    if version >= FIRST_WITH_SESSIONS:
+        out += _ERROR_SESSION.pack(error_code, session_id)
+    out += pack_count(len(topics), flexible)
+    for topic, partitions in topics:
+        out += pack_topic(topic, flexible)
+        out += pack_count(len(partitions), flexible)
+        for partition in partitions:
+            _pack_head(version, out, partition)
+            records = partition.records
+            if records:
+                buffers.append(out)
+                buffers.append(records)
+                out = bytearray()
+            if flexible:
+                out.append(0)
+        if flexible:
+            out.append(0)
+    if flexible:
+        out.append(0)
+    if out:
+        buffers.append(out)
+    return buffers
+
+
+_ERROR_SESSION = Struct(">hi")
+
+
+def _pack_head(version: int, out: bytearray, partition: FetchPartitionData) -> None:
+    """Everything of a partition up to the length of its records."""
+    index, code, high_watermark, stable, start, aborted, records = partition
+    if version >= 5:
+        out += _ANSWER_V5.pack(index, code, high_watermark, stable, start)
+    else:
+        out += _ANSWER_V4.pack(index, code, high_watermark, stable)
+    if version >= FIRST_FLEXIBLE:
+        if aborted is None:
+            out.append(0)
+        else:
+            out += unsigned_varint(len(aborted) + 1)
+            for producer_id, first_offset in aborted:
+                out += _ABORTED_V12.pack(producer_id, first_offset, 0)
+        out += b"\xff\xff\xff\xff"  # no preferred read replica
+        out += unsigned_varint(len(records) + 1)
+        return
+    out += INT32.pack(-1 if aborted is None else len(aborted))
+    for producer_id, first_offset in aborted or ():
+        out += _ABORTED.pack(producer_id, first_offset)
+    if version >= FIRST_WITH_RACK:
+        out += b"\xff\xff\xff\xff"
+    out += INT32.pack(len(records))
