@@ -52,8 +52,7 @@ class ClientQuotas:
                 _check_value(key, value, known[key])
         if validate_only:
             return
-        ordered = sorted(entity, key=lambda part: part[0])
-        key = json.dumps(ordered)
+        key = json.dumps(sorted(dict(entity).items()))
         values = {**self._store.section(SECTION).get(key, {}), **changes}
         left = {name: value for name, value in values.items() if value is not None}
         self._store.put(SECTION, key, left or None)
@@ -79,10 +78,8 @@ def _keys_of(entity: Sequence[tuple[str, str | None]]) -> Mapping[str, type]:
             raise _invalid(f"Unhandled client quota entity type: {kind}")
         if name == "":
             raise _invalid(f"Empty {kind} not supported")
-        if types.count(kind) > 1:
-            raise _invalid(f"Duplicate client quota entity type: {kind}")
     if IP in types and len(types) > 1:
-        raise _invalid("Invalid client quota entity: ip cannot be combined with user or client-id")
+        raise _invalid("Invalid quota entity combination, IP entity should not be combined with User or ClientId")
     return _OF_ADDRESSES if IP in types else _OF_CLIENTS
 
 
@@ -91,18 +88,20 @@ def _check_value(key: str, value: float, kind: type) -> None:
         raise _invalid(f"Quota {key} must be greater than 0")
     # byte rates are whole numbers; Kafka takes what is within a rounding error of one
     if kind is int and abs(value - round(value)) > 1e-6:
-        raise _invalid(f"Configuration {key} must be a whole number")
+        raise _invalid(f"{key} cannot be a fractional value.")
 
 
 def _check_components(wanted: Sequence[Component]) -> None:
     types = [component.entity_type for component in wanted]
     for component in wanted:
+        if not component.entity_type:
+            raise _invalid("Invalid empty entity type.")
         if component.entity_type not in (USER, CLIENT_ID, IP):
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Custom entity type '{component.entity_type}' not supported")
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {component.entity_type}")
         if types.count(component.entity_type) > 1:
-            raise _invalid(f"Duplicate {component.entity_type} filter component entity type")
+            raise _invalid(f"Entity type {component.entity_type} cannot appear more than once in the filter.")
         if component.match_type not in (EXACT, DEFAULT, SPECIFIED):
-            raise _invalid(f"Unexpected match type: {component.match_type}")
+            raise _invalid(f"Unknown match type {component.match_type}")
         if (component.match_type == EXACT) == (component.match is None):
             raise _invalid("Request specified MATCH_TYPE_EXACT without a match, or a match without MATCH_TYPE_EXACT")
     if IP in types and len(types) > 1:

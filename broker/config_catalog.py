@@ -1,0 +1,164 @@
+"""Which settings there are, by resource: what DescribeConfigs lists and the alter requests accept.
+
+Topics: the 33 names of Apache Kafka 4.3.0 (`TopicConfig`), those of LogConfig and the ones below that have no effect on one node.
+Brokers: every option of the settings classes. Groups: the options a single group may override. Client metrics: three names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import Any
+
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, LONG_MAX, Option, option, options_of, settings
+from oncelog.storage.config import LogConfig
+
+
+class ConfigResource(IntEnum):
+    """Resource types of the config requests; not those of ACLs."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from, as DescribeConfigs numbers it."""
+
+    DYNAMIC_TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+@settings
+class ReplicationAndTieringConfig:
+    """Topic settings about other brokers and remote storage: kept and shown, without effect here."""
+
+    remote_storage_enable: bool = option("", BOOLEAN, False, "Tiered storage; without effect.", topic="remote.storage.enable")
+    remote_log_copy_disable: bool = option("", BOOLEAN, False, "Tiered storage; without effect.", topic="remote.log.copy.disable")
+    remote_log_delete_on_disable: bool = option("", BOOLEAN, False, "Tiered storage; without effect.", topic="remote.log.delete.on.disable")
+    local_retention_ms: int = option(
+        "log.local.retention.ms", LONG, -2, "Tiered storage; without effect (-2: as retention.ms).", topic="local.retention.ms", at_least=-2
+    )
+    local_retention_bytes: int = option(
+        "log.local.retention.bytes",
+        LONG,
+        -2,
+        "Tiered storage; without effect (-2: as retention.bytes).",
+        topic="local.retention.bytes",
+        at_least=-2,
+    )
+    leader_throttled: tuple[str, ...] = option(
+        "", LIST, (), "Replicas to throttle; there is one broker, so without effect.", topic="leader.replication.throttled.replicas"
+    )
+    follower_throttled: tuple[str, ...] = option(
+        "", LIST, (), "Replicas to throttle; there is one broker, so without effect.", topic="follower.replication.throttled.replicas"
+    )
+
+
+@settings
+class TimeUnitConfig:
+    """Broker settings in coarser units: each counts where the one in milliseconds is not set."""
+
+    retention_hours: int = option("log.retention.hours", INT, 168, "Hours to keep a log file; see log.retention.ms.")
+    retention_minutes: int | None = option("log.retention.minutes", INT, None, "Minutes to keep a log file; see log.retention.ms.")
+    roll_hours: int = option("log.roll.hours", INT, 168, "Hours before a new segment is rolled; see log.roll.ms.", at_least=1)
+    roll_jitter_hours: int = option("log.roll.jitter.hours", INT, 0, "Hours of jitter; see log.roll.jitter.ms.", at_least=0)
+    flush_scheduler_interval_ms: int = option(
+        "log.flush.scheduler.interval.ms",
+        LONG,
+        LONG_MAX,
+        "Milliseconds between looks for logs to flush; see log.flush.interval.ms.",
+    )
+
+
+# broker names that stand for one another, first one first (`DynamicBrokerConfig.brokerConfigSynonyms`)
+SYNONYMS = {
+    "log.roll.ms": ("log.roll.ms", "log.roll.hours"),
+    "log.roll.jitter.ms": ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    "log.retention.ms": ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+    "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+}
+_UNIT_MS = {"minutes": 60_000, "hours": 3_600_000}
+
+
+@settings
+class ClientMetricsConfig:
+    """Settings of a client metrics subscription."""
+
+    interval_ms: int = option(
+        "interval.ms", INT, 300_000, "How often clients should push, in milliseconds.", at_least=100, at_most=3_600_000
+    )
+    match: tuple[str, ...] = option("match", LIST, (), "Which clients are meant: NAME=PATTERN, all must match.")
+    metrics: tuple[str, ...] = option("metrics", LIST, (), "Prefixes of the metrics wanted.")
+
+
+_UNIT_OPTIONS = {declared.kafka_name: declared for declared in options_of(TimeUnitConfig).values()}
+
+# what a single group may override, and the broker's setting it overrides (KIP-1043)
+GROUP_NAMES = {
+    "consumer.session.timeout.ms": "group.consumer.session.timeout.ms",
+    "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
+    "consumer.assignment.interval.ms": "group.consumer.assignment.interval.ms",
+}
+
+
+def is_kafkas(declared: Option) -> bool:
+    """Whether Apache Kafka shows the topic setting; what is ours or internal shows only where it is set."""
+    return not declared.ours and not (declared.topic_name or "").startswith("internal.")
+
+
+def in_milliseconds(name: str, text: str) -> str:
+    """The value of setting `name` in the unit of the first of its synonyms. Raises KafkaError(INVALID_CONFIG)."""
+    factor = _UNIT_MS.get(name.rpartition(".")[2])
+    return text if factor is None else str(_UNIT_OPTIONS[name].parse(text) * factor)
+
+
+def with_coarse_units(values: Mapping[str, str]) -> dict[str, str]:
+    """`values` in which every setting in milliseconds that is given in a coarser unit is there, so that LogConfig can be parsed of it."""
+    found = dict(values)
+    for name, names in SYNONYMS.items():
+        given = next((each for each in names if each in values), None)
+        if given is not None:
+            found[name] = in_milliseconds(given, values[given])
+    return found
+
+
+def topic_options() -> dict[str, Option]:
+    """Topic level name -> option; `kafka_name` is the broker's setting it falls back to ("" if there is none)."""
+    found: dict[str, Option] = {}
+    for cls in (ReplicationAndTieringConfig, LogConfig):
+        found.update({o.topic_name: o for o in options_of(cls).values() if o.topic_name is not None})
+    return found
+
+
+def broker_options(classes: Iterable[Any]) -> dict[str, Option]:
+    """Broker level name -> option. What has a topic level name can be altered while the broker runs (`DynamicLogConfig`)."""
+    found: dict[str, Option] = {}
+    for cls in (ReplicationAndTieringConfig, TimeUnitConfig, *classes):
+        for declared in options_of(cls).values():
+            if not declared.kafka_name or declared.kafka_name.startswith("internal."):
+                continue
+            # a setting in milliseconds has no default of its own where a coarser one has it
+            default = None if declared.kafka_name in SYNONYMS else declared.default
+            dynamic = declared.dynamic or declared.topic_name is not None
+            found[declared.kafka_name] = dataclasses.replace(declared, dynamic=dynamic, default=default)
+    return found
+
+
+def group_options(of_broker: dict[str, Option]) -> dict[str, Option]:
+    """Group level name -> option, of those the broker has."""
+    return {name: dataclasses.replace(of_broker[parent], dynamic=True) for name, parent in GROUP_NAMES.items() if parent in of_broker}
+
+
+def client_metrics_options() -> dict[str, Option]:
+    """Name -> option of a client metrics subscription."""
+    return {declared.kafka_name: dataclasses.replace(declared, dynamic=True) for declared in options_of(ClientMetricsConfig).values()}

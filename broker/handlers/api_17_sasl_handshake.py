@@ -1,0 +1,28 @@
+"""SaslHandshake (17), v0-1.
+
+The client names its mechanism. v0 would be followed by tokens without Kafka framing; we take SaslAuthenticate after it, too.
+Unknown mechanism: 33 with the mechanisms offered, then the connection is closed. On a listener without SASL: 34.
+Once authenticated it begins a re-authentication (KIP-368).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode
+
+
+@api(ApiKey.SASL_HANDSHAKE, 0, 1)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Remember the mechanism in the connection's SASL state."""
+    sasl = ctx.connection.sasl
+    if sasl is None:
+        return messages.SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, mechanisms=[])
+    answer = sasl.handshake(req.mechanism, ctx.broker.env.clock.monotonic_ms())
+    if answer.close:
+        ctx.connection.close_after_response()
+    return messages.SaslHandshakeResponse(error_code=answer.error, mechanisms=list(answer.mechanisms))

@@ -1,0 +1,34 @@
+"""CreateDelegationToken (38), v1-3.
+
+A token needs an authenticated connection: 64 on plain text and for anonymous TLS clients. Tokens are not served
+(`delegation.token.secret.key` is not set), so an authenticated client gets 61.
+v2: flexible. v3: owner and requester.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.delegation_tokens import refusal
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+
+
+@api(ApiKey.CREATE_DELEGATION_TOKEN, 1, 3)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Refuse, naming who asked."""
+    requester_type, _, requester_name = ctx.connection.principal.partition(":")
+    return messages.CreateDelegationTokenResponse(
+        error_code=refusal(ctx),
+        principal_type=req.owner_principal_type or requester_type,
+        principal_name=req.owner_principal_name or requester_name,
+        token_requester_principal_type=requester_type,
+        token_requester_principal_name=requester_name,
+        issue_timestamp_ms=-1,
+        expiry_timestamp_ms=-1,
+        max_timestamp_ms=-1,
+        token_id="",
+        hmac=b"",
+    )

@@ -1,0 +1,46 @@
+"""ElectLeaders (43), v0-2.
+
+The one broker leads every partition already: 84 for each that exists, 3 for the others. Asked for all (null) it lists every topic
+with no partitions, because only those that changed are listed. v1: election type. v2: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncelog.broker.auth.acls import AclOperation
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.administration import may
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode
+from oncelog.protocol.names import TopicPartition
+
+NOT_NEEDED = "Leader election not needed for topic partition."
+
+
+@api(ApiKey.ELECT_LEADERS, 0, 2)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Find nothing to elect."""
+    result = messages.ElectLeadersResponse.ReplicaElectionResult
+    if not may(ctx, AclOperation.ALTER):
+        return messages.ElectLeadersResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, replica_election_results=[])
+    if req.topic_partitions is None:
+        every = [result(topic=topic.name, partition_result=[]) for topic in ctx.broker.logs.topics.all()]
+        return messages.ElectLeadersResponse(error_code=0, replica_election_results=every)
+    results = [
+        result(topic=asked.topic, partition_result=[_partition(TopicPartition(asked.topic, number), ctx) for number in asked.partitions])
+        for asked in req.topic_partitions
+    ]
+    return messages.ElectLeadersResponse(error_code=0, replica_election_results=results)
+
+
+def _partition(partition: TopicPartition, ctx: RequestContext) -> Any:
+    error, message = ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED
+    if ctx.broker.logs.topics.get(partition.topic) is None:
+        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {partition.topic}"
+    elif ctx.broker.logs.log(partition) is None:
+        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {partition}"
+    entry = messages.ElectLeadersResponse.ReplicaElectionResult.PartitionResult
+    return entry(partition_id=partition.partition, error_code=error, error_message=message)
