@@ -93,27 +93,58 @@ class FetchPartitionData(NamedTuple):
 def parse_fetch(version: int, body: Buffer) -> FetchRequest:
     """The request in `body` (without header), v4-18; bytes after it are ignored. Raises MalformedRequest."""
     view = memoryview(body)
-    flexible = version >= FIRST_FLEXIBLE
-    by_id = version >= FIRST_BY_TOPIC_ID
     try:
         request, pos = _read_head(version, view)
-        count, pos = read_count(view, pos, flexible, 3 if flexible else 6)
-        request.topics = topics = []
-        for _ in range(count):
-            name, topic_id, pos = read_topic(view, pos, flexible, by_id)
-            partitions, pos = _read_partitions(version, view, pos)
-            topics.append((name, topic_id, partitions))
-        request.forgotten = []
-        if version >= FIRST_WITH_SESSIONS:
-            request.forgotten, pos = _read_forgotten(view, pos, flexible, by_id)
-        request.rack_id = ""
-        if version >= FIRST_WITH_RACK:
-            request.rack_id, pos = read_string(view, pos, flexible)
-        if flexible and view[pos]:
-            _read_tags(version, view, pos, request)
+        if version >= FIRST_FLEXIBLE:
+            _read_rest(version, view, pos, request)
+        else:
+            _read_old_rest(version, view, pos, request)
     except (error, IndexError) as problem:
         raise MalformedRequest(f"Fetch v{version} ends early: {problem}") from problem
     return request
+
+
+def _read_rest(version: int, view: memoryview, pos: int, request: FetchRequest) -> None:
+    """Topics and what follows them, v12 on. Lengths of one byte, nearly all there are, are read without a call."""
+    by_id = version >= FIRST_BY_TOPIC_ID
+    request.topics = topics = []
+    count, pos = read_count(view, pos, True, 3)
+    make, unpack = FetchPartition._make, _PARTITION_V12.unpack_from
+    for _ in range(count):
+        name, topic_id, pos = read_topic(view, pos, True, by_id)
+        number, pos = read_count(view, pos, True, _PARTITION_V12.size + 1)
+        partitions: list[FetchPartition] = []
+        topics.append((name, topic_id, partitions))
+        for _ in range(number):
+            partitions.append(make(unpack(view, pos)))
+            pos += 32
+            pos = pos + 1 if view[pos] == 0 else skip_tags(view, pos)
+        pos = pos + 1 if view[pos] == 0 else skip_tags(view, pos)
+    if bytes(view[pos : pos + 3]) == _NOTHING_FORGOTTEN_NO_RACK_NO_TAGS:
+        request.forgotten, request.rack_id = [], ""
+        return
+    request.forgotten, pos = _read_forgotten(view, pos, True, by_id)
+    request.rack_id, pos = read_string(view, pos, True)
+    if view[pos]:
+        _read_tags(version, view, pos, request)
+
+
+_NOTHING_FORGOTTEN_NO_RACK_NO_TAGS: Final = b"\x01\x01\x00"
+
+
+def _read_old_rest(version: int, view: memoryview, pos: int, request: FetchRequest) -> None:
+    """Topics and what follows them, up to v11."""
+    request.topics = topics = []
+    count, pos = read_count(view, pos, False, 6)
+    for _ in range(count):
+        name, pos = read_string(view, pos, False)
+        partitions, pos = _read_old_partitions(version, view, pos)
+        topics.append((name, None, partitions))
+    request.forgotten, request.rack_id = [], ""
+    if version >= FIRST_WITH_SESSIONS:
+        request.forgotten, pos = _read_forgotten(view, pos, False, False)
+    if version >= FIRST_WITH_RACK:
+        request.rack_id, pos = read_string(view, pos, False)
 
 
 def _read_head(version: int, view: memoryview) -> tuple[FetchRequest, int]:
@@ -145,19 +176,10 @@ def _read_head(version: int, view: memoryview) -> tuple[FetchRequest, int]:
     return request, _HEAD_V4.size
 
 
-def _read_partitions(version: int, view: memoryview, pos: int) -> tuple[list[FetchPartition], int]:
-    """The partitions of a topic and, from v12 on, its tag section."""
-    partitions: list[FetchPartition] = []
-    if version >= FIRST_FLEXIBLE:
-        count, pos = read_count(view, pos, True, _PARTITION_V12.size + 1)
-        unpack, make = _PARTITION_V12.unpack_from, FetchPartition._make
-        for _ in range(count):
-            partitions.append(make(unpack(view, pos)))
-            pos += 32
-            pos = pos + 1 if view[pos] == 0 else skip_tags(view, pos)
-        return partitions, skip_tags(view, pos)
+def _read_old_partitions(version: int, view: memoryview, pos: int) -> tuple[list[FetchPartition], int]:
     layout = _PARTITION_V9 if version >= 9 else _PARTITION_V5 if version >= 5 else _PARTITION_V4
     count, pos = read_count(view, pos, False, layout.size)
+    partitions: list[FetchPartition] = []
     for _ in range(count):
         fields = layout.unpack_from(view, pos)
         pos += layout.size

@@ -17,8 +17,12 @@ _unpack_int32 = INT32.unpack_from
 def read_count(view: memoryview, pos: int, flexible: bool, least_bytes: int) -> tuple[int, int]:
     """(count of an array that must not be null, next position); `least_bytes` is what one element takes at least."""
     if flexible:
-        count, pos = read_unsigned_varint(view, pos)
-        count -= 1
+        count = view[pos] - 1
+        if count < 127:
+            pos += 1
+        else:
+            count, pos = read_unsigned_varint(view, pos)
+            count -= 1
     else:
         count = _unpack_int32(view, pos)[0]
         pos += 4
