@@ -8,10 +8,12 @@ from 0, never meets an id of ours again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 FIRST_PRODUCER_ID = 1 << 40
 BLOCK_SIZE = 1000
 _MAX_PRODUCER_ID = 2**63 - 1
+_SECTION, _KEY = "producer_ids", "next_block_start"
 
 
 class ProducerIds:
@@ -40,3 +42,16 @@ class ProducerIds:
         producer_id = self._next
         self._next += 1
         return producer_id
+
+
+class Store(Protocol):
+    """A durable map of maps; `put` returns once it is on disk (`MetadataStore`)."""
+
+    def section(self, name: str) -> dict[str, Any]: ...
+
+    def put(self, section: str, key: str, value: Any) -> None: ...
+
+
+def kept_in(store: Store) -> ProducerIds:
+    """Producer ids whose next block start is kept in `store`."""
+    return ProducerIds(store.section(_SECTION).get(_KEY), lambda value: store.put(_SECTION, _KEY, value))
