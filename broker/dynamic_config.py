@@ -62,7 +62,7 @@ class Topics(Protocol):
     def alter_topic_configs(self, name: str, configs: dict[str, str]) -> None: ...
 
 
-class DynamicConfigs:
+class DynamicConfig:
     """Settings by resource. `static`: values given at the start by Kafka's names; `classes`: the settings classes of the broker."""
 
     def __init__(self, store: Store, logs: Topics, static: Mapping[str, str], classes: Iterable[Any], node_id: int) -> None:

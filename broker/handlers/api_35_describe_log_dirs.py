@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
@@ -17,7 +17,9 @@ from oncelog.broker.handlers.administration import may
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
-from oncelog.storage.log import Log
+
+if TYPE_CHECKING:
+    from oncelog.storage.log import Log
 
 
 @api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5)

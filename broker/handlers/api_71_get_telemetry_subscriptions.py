@@ -20,7 +20,7 @@ TELEMETRY_MAX_BYTES = 1_048_576
 COMPRESSION_TYPES = [4, 3, 1, 2]
 
 
-@api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0, advertised=False)
+@api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0, hidden=True)
 def handle(req: Any, ctx: RequestContext) -> Any:
     """Ask for no metrics."""
     client_instance_id = req.client_instance_id or ctx.broker.env.random.uuid()

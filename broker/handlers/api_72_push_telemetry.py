@@ -15,7 +15,7 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 
 
-@api(ApiKey.PUSH_TELEMETRY, 0, 0, advertised=False)
+@api(ApiKey.PUSH_TELEMETRY, 0, 0, hidden=True)
 def handle(req: Any, ctx: RequestContext) -> Any:
     """Check who pushes; drop what is pushed."""
     if not req.client_instance_id:
