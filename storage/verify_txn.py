@@ -170,7 +170,7 @@ def _audit_markers(
         message = f"{wanted[0].transactional_id!r} completed {due} transactions of this epoch here, {len(markers)} markers are in the log"
         findings.error(Kind.MARKER_MISSING, message, offset=markers[-1].offset if markers else facts.log_start)
     elif len(markers) > len(wanted) and complete_history:
-        spare = next((mark for mark in markers if mark.first_offset is None), markers[-1])
+        spare = next((mark for mark in reversed(markers) if mark.first_offset is None), markers[-1])
         message = f"{len(markers)} markers for {len(wanted)} transactions of {wanted[0].transactional_id!r} in this epoch"
         if not any(item.kind is Kind.MARKER_DOUBLED and item.offset == spare.offset for item in findings.items):
             findings.error(Kind.MARKER_DOUBLED, message, offset=spare.offset)

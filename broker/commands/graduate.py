@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from oncelog.storage.graduate import Copied, GraduationRefused, check_target, copy, lock, plan, steps
 from rich.console import Console
 from rich.markup import escape
-
-from oncelog.storage.graduate import Copied, GraduationRefused, check_target, copy, lock, plan, steps
 
 
 def graduate(directory: Path, *, to: Path | None = None, bootstrap: str = "localhost:9092", force: bool = False) -> int:

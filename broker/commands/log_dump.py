@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
+from oncelog.storage.dump import dump
 from rich.console import Console
 from rich.markup import escape
-
-from oncelog.storage.dump import dump
 
 # fields that open a line of the table, in this order; the rest follows as name=value
 _FIRST = ("position", "base_offset", "last_offset", "offset")

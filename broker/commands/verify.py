@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from rich.console import Console
-from rich.markup import escape
-
 from oncelog.storage.findings import Finding, Severity
 from oncelog.storage.verify import Report
 from oncelog.storage.verify import verify as audit
+from rich.console import Console
+from rich.markup import escape
 
 
 def verify(directory: Path, *, format: Literal["table", "json"] = "table", records: bool = True, notes: bool = True) -> int:
