@@ -19,12 +19,22 @@ from typing import Final
 import cramjam
 from oncelog.protocol.primitives import Buffer
 
-MAX_DECOMPRESSED_BYTES: Final = 1 << 30
+MAX_DECOMPRESSED_BYTES: Final = 1 << 28
 
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _LENGTH = Struct(">i")
+
+# Magic; version 1, blocks independent, no checksums, no content size; blocks of up to 64 KiB; the checksum of these two bytes.
+_LZ4_HEADER: Final = b"\x04\x22\x4d\x18\x60\x40\x82"
+_LZ4_END: Final = bytes(4)
+_LZ4_BLOCK_BYTES: Final = 64 * 1024
+_LZ4_STORED: Final = 1 << 31
+_LZ4_LENGTH = Struct("<I")
+
+_FIRST_ROOM_BYTES: Final = 64 * 1024
+_OUT_OF_ROOM: Final = "whole buffer"  # in cramjam's message when the given room is too small
 
 
 class Codec(IntEnum):
@@ -50,8 +60,11 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
 
 
 def decompress(codec: int, data: Buffer, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
-    """The inverse. Raises CompressionError; never makes more than `max_bytes`. Raises ValueError for an unknown codec."""
-    return _DECOMPRESS[Codec(codec)](data, max_bytes)
+    """The inverse. Raises CompressionError, for an unknown codec too; never makes more than `max_bytes`."""
+    unpack = _DECOMPRESS.get(codec)
+    if unpack is None:
+        raise CompressionError(f"unknown compression type id {codec}")
+    return unpack(data, max_bytes)
 
 
 def _gzip(data: Buffer, level: int | None) -> bytes:
@@ -114,11 +127,23 @@ def _unsnappy_block(block: memoryview, max_bytes: int) -> bytes:
 
 
 def _lz4(data: Buffer, level: int | None) -> bytes:
-    return bytes(cramjam.lz4.compress(data, level=level))
+    """A frame as Kafka's `Lz4BlockOutputStream` makes it; a block that does not shrink is stored, marked by the top bit of its length."""
+    out = bytearray(_LZ4_HEADER)
+    view = memoryview(data)
+    how = {"mode": "default"} if level is None else {"mode": "high_compression", "compression": level}
+    for start in range(0, len(view), _LZ4_BLOCK_BYTES):
+        block = view[start : start + _LZ4_BLOCK_BYTES]
+        packed = bytes(cramjam.lz4.compress_block(block, store_size=False, **how))
+        if len(packed) < len(block):
+            out += _LZ4_LENGTH.pack(len(packed)) + packed
+        else:
+            out += _LZ4_LENGTH.pack(len(block) | _LZ4_STORED)
+            out += block
+    return bytes(out + _LZ4_END)
 
 
 def _unlz4(data: Buffer, max_bytes: int) -> bytes:
-    return _unpack_bounded(cramjam.lz4.Decompressor, data, max_bytes)
+    return _unpack_into_limit(cramjam.lz4.decompress_into, data, max_bytes)
 
 
 def _zstd(data: Buffer, level: int | None) -> bytes:
@@ -126,18 +151,24 @@ def _zstd(data: Buffer, level: int | None) -> bytes:
 
 
 def _unzstd(data: Buffer, max_bytes: int) -> bytes:
-    return _unpack_bounded(cramjam.zstd.Decompressor, data, max_bytes)
+    return _unpack_into_limit(cramjam.zstd.decompress_into, data, max_bytes)
 
 
-def _unpack_bounded(unpacker: Callable[[], object], data: Buffer, max_bytes: int) -> bytes:
-    module = cramjam.lz4 if unpacker is cramjam.lz4.Decompressor else cramjam.zstd
-    try:
-        out = bytes(module.decompress(data))
-    except cramjam.DecompressionError as error:
-        raise CompressionError(str(error)) from error
-    if len(out) > max_bytes:
-        raise CompressionError(f"unpacks to more than {max_bytes} bytes")
-    return out
+def _unpack_into_limit(unpack: Callable[[Buffer, bytearray], int], data: Buffer, max_bytes: int) -> bytes:
+    """Neither format says reliably how large its content is: offer room until it fits or the limit is reached."""
+    room = min(max_bytes, max(_FIRST_ROOM_BYTES, 16 * len(data)))
+    while True:
+        out = bytearray(room)
+        try:
+            size = unpack(data, out)
+        except cramjam.DecompressionError as error:
+            if _OUT_OF_ROOM not in str(error):
+                raise CompressionError(str(error)) from error
+            if room == max_bytes:
+                raise CompressionError(f"unpacks to more than {max_bytes} bytes") from error
+            room = min(max_bytes, 8 * room)
+        else:
+            return bytes(memoryview(out)[:size])
 
 
 _COMPRESS: Final[dict[Codec, Callable[[Buffer, int | None], bytes]]] = {
@@ -147,7 +178,7 @@ _COMPRESS: Final[dict[Codec, Callable[[Buffer, int | None], bytes]]] = {
     Codec.LZ4: _lz4,
     Codec.ZSTD: _zstd,
 }
-_DECOMPRESS: Final[dict[Codec, Callable[[Buffer, int], bytes]]] = {
+_DECOMPRESS: Final[dict[int, Callable[[Buffer, int], bytes]]] = {
     Codec.NONE: lambda data, max_bytes: bytes(data),
     Codec.GZIP: _gunzip,
     Codec.SNAPPY: _unsnappy,

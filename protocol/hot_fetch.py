@@ -105,7 +105,7 @@ def parse_fetch(version: int, body: Buffer) -> FetchRequest:
 
 
 def _read_rest(version: int, view: memoryview, pos: int, request: FetchRequest) -> None:
-    """Topics and what follows them, v12 on. Lengths of one byte, nearly all there are, are read without a call."""
+    """Topics and what follows them, v12 on. Empty tag sections, nearly all there are, are read without a call."""
     by_id = version >= FIRST_BY_TOPIC_ID
     request.topics = topics = []
     count, pos = read_count(view, pos, True, 3)

@@ -41,6 +41,7 @@ __all__ = [
     "encode_request",
     "encode_response",
     "is_flexible",
+    "is_flexible_definition",
     "knows",
     "valid_versions",
 ]
@@ -101,6 +102,11 @@ def knows(api_key: int) -> bool:
 def valid_versions(api_key: int) -> tuple[int, int]:
     """(lowest, highest) version the definition covers, which may exceed what the broker serves."""
     return _definition(f"{ApiKey(api_key).schema_name}Request").versions
+
+
+def is_flexible_definition(api_key: int, api_version: int) -> bool:
+    """What `is_flexible` must agree with, read from the definition."""
+    return _definition(f"{ApiKey(api_key).schema_name}Request").is_flexible(api_version)
 
 
 def __getattr__(name: str) -> Any:
