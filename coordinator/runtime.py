@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.timers import Timer, Timers
@@ -23,7 +23,7 @@ from oncelog.storage.log import AppendOrigin, Log
 from oncelog.storage.log_manager import LogManager
 
 T = TypeVar("T")
-Reply = T | asyncio.Future[T]
+Reply: TypeAlias = T | asyncio.Future[T]
 
 _LOAD_BYTES = 1 << 20
 
@@ -102,7 +102,7 @@ class Deferred(Generic[T]):
             return self._future
         if self._error is not None:
             raise self._error
-        return self._value  # type: ignore[return-value]  # done, so it is a T
+        return cast(T, self._value)
 
 
 class _Slot(Generic[S]):
@@ -240,7 +240,16 @@ class CoordinatorRuntime(Generic[S]):
 
     def sync(self, partition: int) -> None:
         """Return when everything in the partition's log is on disk (start-up only: it waits). Raises KafkaError."""
-        self.log(partition).flush()
+        log = self.log(partition)
+        job = log.begin_flush()
+        if job is None:
+            return
+        try:
+            job.run()
+        except OSError as error:
+            log.end_flush(job, error)
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+        log.end_flush(job, None)
 
     def reply_when_durable(self, response: T, position: LogPosition | None) -> Reply[T]:
         """`response`, or a future of it that fails with KafkaError when the disk does."""

@@ -13,7 +13,7 @@ from oncelog.coordinator.marker_channel import LocalMarkerChannel, MarkerLog
 from oncelog.coordinator.runtime import CoordinatorRuntime, Deferred, Reply
 from oncelog.coordinator.txn_log import TxnShard
 from oncelog.coordinator.txn_markers import Marker
-from oncelog.coordinator.txn_state import TransactionMetadata, TransactionState
+from oncelog.coordinator.txn_state import TRANSITIONS, Event, TransactionMetadata, TransactionState
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 
@@ -68,8 +68,10 @@ class AdminMarkers:
     ) -> tuple[ErrorCode, int | None]:
         if log is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
-        if owner is not None and owner.state.is_prepared and marker.topic_partition in owner.partitions:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER, None  # decided, and about to get its own marker: come again
+        if owner is not None and marker.topic_partition in owner.partitions:
+            refusal = TRANSITIONS[owner.state, Event.FOREIGN_MARKER].error  # decided, and about to get its own marker
+            if refusal is not ErrorCode.NONE:
+                return refusal, None
         try:
             return ErrorCode.NONE, self._channel.append(log, marker, max(coordinator_epoch, 0), self._runtime.now_ms())
         except KafkaError as error:

@@ -93,6 +93,7 @@ _BUSY = Outcome(_R.CONCURRENT_TRANSACTIONS)
 _ILLEGAL = Outcome(_R.INVALID_TXN_STATE)
 _FENCED = Outcome(_R.PRODUCER_FENCED)
 _NOT_ADDED = Outcome(_R.TRANSACTION_ABORTABLE)
+_COME_AGAIN = Outcome(_R.NOT_LEADER_OR_FOLLOWER)  # what every administration tool retries
 _FENCE = Outcome(_R.CONCURRENT_TRANSACTIONS, _S.PREPARE_ABORT)
 _TO_EMPTY, _TO_ONGOING = Outcome(_R.NONE, _S.EMPTY), Outcome(_R.NONE, _S.ONGOING)
 _TO_COMMIT, _TO_ABORT = Outcome(_R.NONE, _S.PREPARE_COMMIT), Outcome(_R.NONE, _S.PREPARE_ABORT)
@@ -112,7 +113,7 @@ _ROWS: dict[Event, tuple[Outcome, Outcome, Outcome, Outcome, Outcome, Outcome]] 
     _E.COMMIT_RETRY:    (_FENCED,     _FENCED,     _BUSY,    _BUSY,    _DONE,         _ILLEGAL),
     _E.ABORT_RETRY:     (_FENCED,     _FENCED,     _BUSY,    _BUSY,    _ILLEGAL,      _DONE),
     _E.TIMEOUT:         (_DONE,       _TO_ABORT,   _DONE,    _DONE,    _DONE,         _DONE),
-    _E.FOREIGN_MARKER:  (_DONE,       _TO_ABORT,   _BUSY,    _BUSY,    _DONE,         _DONE),
+    _E.FOREIGN_MARKER:  (_DONE,       _TO_ABORT,   _COME_AGAIN, _COME_AGAIN, _DONE,    _DONE),
     _E.MARKERS_WRITTEN: (_ILLEGAL,    _ILLEGAL,
                          Outcome(_R.NONE, _S.COMPLETE_COMMIT), Outcome(_R.NONE, _S.COMPLETE_ABORT),
                                                                        _ILLEGAL,      _ILLEGAL),

@@ -33,7 +33,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
         req.producer_epoch,
         enable_2pc=req.enable2_pc,
         keep_prepared=req.keep_prepared_txn,
-        client=f"{ctx.client_id}@{ctx.connection.client_host}",
+        client=f"{ctx.client_id or ''}@{ctx.connection.client_host}",
     )
     version = ctx.api_version
     return then(reply, lambda result: _answer(result, version))

@@ -39,7 +39,7 @@ def _write(marker: Any, ctx: RequestContext) -> Any:
         marker.transaction_result,
         _partitions(marker),
         transaction_version=marker.transaction_version,
-        client=f"{ctx.client_id}@{ctx.connection.client_host}",
+        client=f"{ctx.client_id or ''}@{ctx.connection.client_host}",
     )
 
 

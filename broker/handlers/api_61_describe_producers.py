@@ -7,11 +7,11 @@ from typing import Any
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
+from oncelog.broker.topic_names import topic_name_problem
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
-from oncelog.protocol.topic_names import is_valid_topic_name
 
 
 @api(ApiKey.DESCRIBE_PRODUCERS, 0, 0)
@@ -35,8 +35,9 @@ def _topic(topic: Any, ctx: RequestContext) -> Any:
 
 
 def _refusal(name: str, ctx: RequestContext) -> tuple[ErrorCode, str | None] | None:
-    if not is_valid_topic_name(name):
-        return ErrorCode.INVALID_TOPIC_EXCEPTION, None
+    problem = topic_name_problem(name)
+    if problem is not None:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION, problem
     if not ctx.authorize(AclOperation.READ, ResourceType.TOPIC, name):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED, None
     return None
