@@ -1,0 +1,119 @@
+"""The architecture, read from the syntax trees: imports point left, pure modules reach for nothing, one door to kafka-python.
+
+protocol <- storage <- coordinator <- broker        spark_jobs stands apart
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAYERS = ("protocol", "storage", "coordinator", "broker")
+PACKAGES = (*LAYERS, "spark_jobs")
+
+# What decides or converts. Everything in protocol/ is pure.
+PURE = {
+    "storage": {"config.py", "producer_snapshot.py"},
+    "coordinator": {
+        "assignors.py",
+        "classic_group.py",
+        "consumer_group.py",
+        "offsets.py",
+        "result.py",
+        "timers.py",
+        "txn_coordinator.py",
+        "txn_markers.py",
+        "txn_state.py",
+    },
+}
+IMPURE_MODULES = {
+    "asyncio",
+    "io",
+    "os",
+    "random",
+    "secrets",
+    "selectors",
+    "shutil",
+    "socket",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "time",
+}
+DOOR_TO_KAFKA_PYTHON = ROOT / "protocol" / "messages.py"
+
+
+def sources(*packages: str) -> list[Path]:
+    return sorted(path for package in packages for path in (ROOT / package).rglob("*.py"))
+
+
+def is_pure(path: Path) -> bool:
+    package = path.relative_to(ROOT).parts[0]
+    return package == "protocol" or path.name in PURE.get(package, ())
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything `path` imports; names from `if TYPE_CHECKING` count too."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} relative import: say oncelog.…"
+            assert node.module is not None
+            yield node.lineno, node.module
+            if node.module == "oncelog":
+                for alias in node.names:
+                    yield node.lineno, f"oncelog.{alias.name}"
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", sources(*PACKAGES), ids=name_of)
+def test_imports_point_left(path: Path) -> None:
+    package = path.relative_to(ROOT).parts[0]
+    allowed = {"spark_jobs"} if package == "spark_jobs" else set(LAYERS[: LAYERS.index(package) + 1])
+    for line, name in imports(path):
+        parts = name.split(".")
+        assert parts[0] not in PACKAGES, f"{name_of(path)}:{line} imports {name}: the package is called oncelog.{parts[0]}"
+        if parts[0] == "oncelog" and len(parts) > 1:
+            assert parts[1] in allowed, f"{name_of(path)}:{line} {package} must not import {name}"
+
+
+@pytest.mark.parametrize("path", [path for path in sources(*LAYERS) if is_pure(path)], ids=name_of)
+def test_pure_modules_reach_for_nothing(path: Path) -> None:
+    for line, name in imports(path):
+        assert name.split(".")[0] not in IMPURE_MODULES, f"{name_of(path)}:{line} is pure and imports {name}"
+    for node in ast.walk(ast.parse(path.read_text("utf-8"), str(path))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id != "open", f"{name_of(path)}:{node.lineno} is pure and opens a file"
+
+
+@pytest.mark.parametrize("path", sources(*PACKAGES), ids=name_of)
+def test_one_door_to_kafka_python(path: Path) -> None:
+    for line, name in imports(path):
+        assert name.split(".")[0] != "kafka" or path == DOOR_TO_KAFKA_PYTHON, f"{name_of(path)}:{line} imports {name}"
+
+
+def test_coordinator_reaches_the_log_in_few_places() -> None:
+    """Decisions know no storage: only what appends and what composes does."""
+    reaching = {path.name for path in sources("coordinator") if any(name.startswith("oncelog.storage") for _, name in imports(path))}
+    assert not reaching & PURE["coordinator"], reaching
+
+
+def test_importing_messages_starts_no_kafka_client() -> None:
+    """kafka-python's package starts its client half when imported, which takes 200 ms; our door goes around it."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; from oncelog.protocol import messages; m = messages.HeartbeatRequest(); "
+        "messages.encode_request(12, 4, m); assert 'kafka' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
