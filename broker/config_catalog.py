@@ -159,6 +159,16 @@ def group_options(of_broker: dict[str, Option]) -> dict[str, Option]:
     return {name: dataclasses.replace(of_broker[parent], dynamic=True) for name, parent in GROUP_NAMES.items() if parent in of_broker}
 
 
+def settings_classes() -> tuple[Any, ...]:
+    """Every settings class of the broker, in the order in which they are documented."""
+    from oncelog.broker.auth.config import AuthConfig
+    from oncelog.broker.config import BrokerConfig
+    from oncelog.coordinator.group_config import GroupConfig
+    from oncelog.coordinator.txn_config import TxnConfig
+
+    return (BrokerConfig, AuthConfig, LogConfig, TxnConfig, GroupConfig)
+
+
 def client_metrics_options() -> dict[str, Option]:
     """Name -> option of a client metrics subscription."""
     return {declared.kafka_name: dataclasses.replace(declared, dynamic=True) for declared in options_of(ClientMetricsConfig).values()}

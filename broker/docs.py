@@ -3,7 +3,7 @@
 Each stands between two comments, which stay:
 
     <!-- generated: apis -->
-    <!-- end generated -->
+    <!-- /generated: apis -->
 
 and so for `settings`.
 """
@@ -20,7 +20,7 @@ from oncelog.broker.support_table import REFERENCE, api_rows, read_reference, se
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 GOLDEN = ROOT / "tests" / "golden" / f"api_versions_{REFERENCE}.json"
-_BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- /generated: \2 -->)", re.DOTALL)
 
 
 def apis_table() -> str:
@@ -31,9 +31,9 @@ def apis_table() -> str:
 
 def settings_table() -> str:
     """Every setting with type, default and meaning."""
-    from oncelog.broker.settings import all_settings
+    from oncelog.broker.config_catalog import settings_classes
 
-    rows = [(f"`{row.name}`", row.type, _code(row.default), row.when, row.doc) for row in setting_rows(all_settings())]
+    rows = [(f"`{row.name}`", row.type, _code(row.default), row.when, row.doc) for row in setting_rows(settings_classes())]
     return _markdown(("Setting", "Type", "Default", "Set", "Meaning"), rows)
 
 

@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol
 
 from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism
 
+# the principal of a connection that did not authenticate (`KafkaPrincipal.ANONYMOUS`)
+ANONYMOUS = "User:ANONYMOUS"
 # the answer to every wrong password and unknown user is the same, so that names cannot be guessed
 _REFUSED = "Authentication failed: Invalid username or password"
 _SCRAM_REFUSED = "Authentication failed during authentication due to invalid credentials with SASL mechanism {}"

@@ -19,16 +19,17 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
-from oncelog.broker.auth.mechanisms import Exchange, SaslFailure, new_exchange
+from oncelog.broker.auth.mechanisms import ANONYMOUS, Exchange, SaslFailure, new_exchange
 from oncelog.broker.auth.scram import ScramCredentials
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 
-ANONYMOUS = "User:ANONYMOUS"
 ALLOWED_BEFORE = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS, ApiKey.SASL_AUTHENTICATE})
 AFTER_AUTHENTICATION = "SaslAuthenticate request received after successful authentication"
 # KIP-368: a client that authenticates more often than that is not served
 REAUTHENTICATION_INTERVAL_MS_MIN = 1000
+
+__all__ = ["ANONYMOUS", "SaslPhase", "SaslSettings", "SaslState"]
 
 
 class SaslPhase(Enum):

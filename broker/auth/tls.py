@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from oncelog.broker.auth.config import AuthConfig, listener_values
+from oncelog.broker.auth.mechanisms import ANONYMOUS
 from oncelog.protocol.config_def import parse_settings
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
@@ -72,7 +73,7 @@ def principal_mapper(rules: tuple[str, ...]) -> MapPrincipal:
 
 def peer_principal(certificate: Mapping[str, Any] | None, mapper: MapPrincipal) -> str:
     """The principal of a client certificate (`SSLSocket.getpeercert()`): "User:CN=...,O=..."; ANONYMOUS without one."""
-    return f"User:{mapper(distinguished_name(certificate))}" if certificate else "User:ANONYMOUS"
+    return f"User:{mapper(distinguished_name(certificate))}" if certificate else ANONYMOUS
 
 
 def distinguished_name(certificate: Mapping[str, Any]) -> str:
