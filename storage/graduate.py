@@ -16,14 +16,16 @@ import os
 import shlex
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
 
 from oncelog.protocol.control_records import parse_end_transaction_marker
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from oncelog.protocol.records import check_crc, iter_records, rewrite_crc
 from oncelog.storage.catalogue import read_catalogue
-from oncelog.storage.env import FileSystem, OsFileSystem
+from oncelog.storage.env import OsFileSystem
 from oncelog.storage.findings import Findings
 from oncelog.storage.kafka_import import KafkaTopic, topics_from_kafka
 from oncelog.storage.raw_directory import (
@@ -90,15 +92,20 @@ class Copied:
     files: int
 
 
-def lock(directory: Path, fs: FileSystem | None = None) -> object:
-    """Hold the `.lock` of a data directory, as a broker does, until the returned object is dropped.
+@contextmanager
+def locked(*directories: Path) -> Iterator[None]:
+    """Hold the `.lock` of data directories, as brokers do.
 
-    Raises GraduationRefused when a broker (ours or Kafka's) is running on it.
+    Raises GraduationRefused when a broker (ours or Kafka's) is running on one of them.
     """
-    try:
-        return (fs or OsFileSystem()).lock(directory / ".lock")
-    except BlockingIOError as error:
-        raise GraduationRefused([f"a broker is running on {directory}: stop it first"]) from error
+    with ExitStack() as stack:
+        for directory in directories:
+            try:
+                held = OsFileSystem().lock(directory / ".lock")
+            except BlockingIOError as error:
+                raise GraduationRefused([f"a broker is running on {directory}: stop it first"]) from error
+            stack.enter_context(closing(cast(IO[bytes], held)))
+        yield
 
 
 def plan(source: Path) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oncelog.storage.graduate import Copied, GraduationRefused, check_target, copy, lock, plan, steps
+from oncelog.storage.graduate import Copied, GraduationRefused, check_target, copy, locked, plan, steps
 from rich.console import Console
 from rich.markup import escape
 
@@ -27,16 +27,15 @@ def graduate(directory: Path, *, to: Path | None = None, bootstrap: str = "local
     """
     console = Console(highlight=False, soft_wrap=True)
     try:
-        held = [lock(directory)] + ([lock(to)] if to is not None else [])
-        moving = plan(directory)
-        if to is None:
-            console.print("\n".join(escape(line) for line in steps(moving, None, bootstrap)))
-            return 0
-        problems = check_target(moving, to, force=force)
-        if problems:
-            raise GraduationRefused(problems)
-        copied = copy(moving, to, progress=lambda done: console.print(_line(done)))
-        del held
+        with locked(*([directory] if to is None else [directory, to])):
+            moving = plan(directory)
+            if to is None:
+                console.print("\n".join(escape(line) for line in steps(moving, None, bootstrap)))
+                return 0
+            problems = check_target(moving, to, force=force)
+            if problems:
+                raise GraduationRefused(problems)
+            copied = copy(moving, to, progress=lambda done: console.print(_line(done)))
     except GraduationRefused as error:
         for problem in error.problems:
             console.print(f"[red]{escape(problem)}[/red]")

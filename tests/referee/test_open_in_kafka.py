@@ -1,0 +1,244 @@
+"""A graduated directory opened by a real Apache Kafka: the same records, ends, producers, transactions and groups.
+
+The source is either the recorded directory of a killed Kafka (all codecs, several segments, a compacted topic, aborted and
+open transactions, pending group offsets) or one that oncelog wrote.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from oncelog.broker.commands.cluster import Cluster
+from oncelog.broker.commands.graduate import graduate
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from oncelog.protocol.records import iter_records, patch_offset
+from oncelog.storage.findings import Findings, Kind
+from oncelog.storage.graduate import Plan, check_target, plan
+from oncelog.storage.raw_directory import BatchAt, PartitionFolder, map_file, scan_log
+from oncelog.storage.verify import verify
+from oncelog.storage.verify_groups import replay_group_offsets
+from referee.apache_kafka import ApacheKafka, available, run_class
+from support.golden_storage import unpack
+
+pytestmark = [pytest.mark.referee, pytest.mark.timeout(400), pytest.mark.skipif(not available(), reason="needs Java and Maven")]
+
+PORT = 19300
+FAR = str(2**31 - 1)
+# nothing may expire, be cleaned or be aborted while the test compares
+FROZEN = {
+    "log.retention.ms": "-1",
+    "log.retention.check.interval.ms": FAR,
+    "log.cleaner.backoff.ms": FAR,
+    "offsets.retention.minutes": "10000000",
+    "producer.id.expiration.ms": FAR,
+    "transactional.id.expiration.ms": FAR,
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": FAR,
+    "auto.create.topics.enable": "false",
+}
+
+
+@dataclass
+class Move:
+    """A finished move: where from, what was planned, what runs now."""
+
+    source: Path
+    plan: Plan
+    kafka: ApacheKafka
+
+    def folders(self) -> list[PartitionFolder]:
+        return [folder for folder in self.plan.source.partitions.values() if not folder.topic.startswith("__")]
+
+
+def batches_of(folder: PartitionFolder) -> Iterator[BatchAt]:
+    for base in folder.bases:
+        yield from (item for item in scan_log(map_file(folder.file(base, "log"))) if isinstance(item, BatchAt))
+
+
+def wait_for(what: str, seconds: float = 30.0) -> Iterator[None]:
+    deadline = time.monotonic() + seconds
+    while True:
+        yield
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.1)
+
+
+def prepare(kafka: ApacheKafka, moving: Plan) -> None:
+    """Steps 2 and 3 of what `oncelog graduate` prints."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    topics = [NewTopic(topic.name, topic.partitions, 1, config=topic.configs) for topic in moving.user_topics()]
+    for future in admin.create_topics(topics).values():
+        future.result()
+    run_class(
+        "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--bootstrap-server", kafka.bootstrap, "--describe", "--group", "x"
+    )
+    run_class("org.apache.kafka.tools.TransactionsCommand", "--bootstrap-server", kafka.bootstrap, "describe", "--transactional-id", "x")
+    for _ in wait_for("the internal topics"):
+        if {CONSUMER_OFFSETS, TRANSACTION_STATE} <= admin.list_topics().topics.keys():
+            return
+
+
+@pytest.fixture(scope="module")
+def move(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Move]:
+    source = unpack("killed", tmp_path_factory.mktemp("source"))
+    moving = plan(source)
+    options = {
+        **FROZEN,
+        "offsets.topic.num.partitions": str(moving.partitions_of(CONSUMER_OFFSETS)),
+        "transaction.state.log.num.partitions": str(moving.partitions_of(TRANSACTION_STATE)),
+    }
+    with ApacheKafka(tmp_path_factory.mktemp("kafka"), PORT, options) as kafka:
+        kafka.start()
+        assert graduate(source, to=kafka.data) == 1  # refused: it runs
+        prepare(kafka, moving)
+        kafka.stop()
+        assert check_target(moving, kafka.data) == []
+        assert graduate(source, to=kafka.data) == 0
+        kafka.start()
+        yield Move(source, moving, kafka)
+
+
+def consume(move: Move, isolation: str) -> dict[str, list[tuple[object, ...]]]:
+    """Everything Kafka serves, by partition: (offset, timestamp, key, value, headers)."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": move.kafka.bootstrap,
+            "group.id": "referee",
+            "enable.auto.commit": False,
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+            "check.crcs": True,
+        }
+    )
+    served: dict[str, list[tuple[object, ...]]] = {folder.name: [] for folder in move.folders()}
+    consumer.assign([TopicPartition(folder.topic, folder.partition, -2) for folder in move.folders()])
+    at_end: set[str] = set()
+    for _ in wait_for("the end of all partitions", 60.0):
+        while (message := consumer.poll(0.2)) is not None:
+            name = f"{message.topic()}-{message.partition()}"
+            if message.error() is not None:
+                at_end.add(name)
+            else:
+                served[name].append((message.offset(), message.timestamp()[1], message.key(), message.value(), message.headers()))
+        if at_end == served.keys():
+            break
+    consumer.close()
+    return served
+
+
+def stored(move: Move, folder: PartitionFolder) -> list[tuple[object, ...]]:
+    start = move.plan.source.checkpoint("log-start-offset-checkpoint").get((folder.topic, folder.partition), 0)
+    return [
+        (record.offset, record.timestamp, record.key, record.value, record.headers or None)
+        for batch in batches_of(folder)
+        if not batch.header.is_control
+        for record in iter_records(batch.view)
+        if record.offset >= start
+    ]
+
+
+def test_no_folder_was_set_aside(move: Move) -> None:
+    assert not [path.name for path in move.kafka.data.iterdir() if path.name.endswith("-stray")]
+
+
+def test_every_record_is_served_as_it_was(move: Move) -> None:
+    served = consume(move, "read_uncommitted")
+    for folder in move.folders():
+        assert served[folder.name] == stored(move, folder), folder.name
+
+
+def test_read_committed_hides_what_was_aborted_or_is_open(move: Move) -> None:
+    served = consume(move, "read_committed")
+    report = verify(move.source)
+    stable = {line.partition: line.last_stable_offset for line in report.partitions}
+    for folder in move.folders():
+        hidden = aborted_offsets(folder)
+        assert [row[0] for row in served[folder.name]] == [
+            row[0] for row in stored(move, folder) if row[0] not in hidden and row[0] < stable[folder.name]
+        ], folder.name
+
+
+def aborted_offsets(folder: PartitionFolder) -> set[object]:
+    """Offsets of aborted records, by a walk of its own."""
+    hidden: set[object] = set()
+    opened: dict[int, list[int]] = {}
+    for batch in batches_of(folder):
+        header = batch.header
+        if header.is_control and header.is_transactional:
+            (record,) = iter_records(batch.view)
+            assert record.key is not None
+            held = opened.pop(header.producer_id, [])
+            hidden.update(held if record.key[2:4] == b"\0\0" else [])
+        elif header.is_transactional:
+            opened.setdefault(header.producer_id, []).extend(range(header.base_offset, header.next_offset))
+    return hidden
+
+
+def test_a_resent_batch_is_recognised(move: Move) -> None:
+    """The last batch of every idempotent producer, sent again with the same producer id, epoch and sequence."""
+    resent = 0
+    with Cluster(move.kafka.bootstrap) as cluster:
+        for folder in move.folders():
+            last = {batch.header.producer_id: batch for batch in batches_of(folder) if not batch.header.is_control}
+            for producer_id, batch in last.items():
+                if producer_id < 0 or batch.header.is_transactional or folder.topic in ("ooo", "wrap"):
+                    continue
+                again = bytearray(batch.view)
+                patch_offset(again, 0, -1)
+                answer = produce(cluster, folder, bytes(again))
+                assert (answer.error_code, answer.base_offset) == (0, batch.header.base_offset), folder.name
+                resent += 1
+    assert resent >= 5
+
+
+def produce(cluster: Cluster, folder: PartitionFolder, batch: bytes) -> messages.AnyMessage:
+    topic = messages.ProduceRequest.TopicProduceData
+    request = messages.ProduceRequest(
+        transactional_id=None,
+        acks=-1,
+        timeout_ms=5000,
+        topic_data=[topic(name=folder.topic, partition_data=[topic.PartitionProduceData(index=folder.partition, records=batch)])],
+    )
+    answer = cluster.leader(folder.topic, folder.partition).send(ApiKey.PRODUCE, request, version=11)
+    return answer.responses[0].partition_responses[0]
+
+
+def test_groups_resume_where_they_were(move: Move) -> None:
+    expected: dict[str, dict[tuple[str, int], int]] = {}
+    for folder in move.plan.source.partitions.values():
+        if folder.topic == CONSUMER_OFFSETS:
+            for (group, topic, partition), entry in replay_group_offsets(folder, Findings()).committed.items():
+                if entry.offset is not None:
+                    expected.setdefault(group, {})[topic, partition] = entry.offset
+    assert len(expected) >= 3
+    admin = AdminClient({"bootstrap.servers": move.kafka.bootstrap})
+    for group, offsets in expected.items():
+        for _ in wait_for(f"the offsets of {group}"):
+            wanted = [TopicPartition(topic, partition) for topic, partition in offsets]
+            (future,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)]).values()
+            found = {(one.topic, one.partition): one.offset for one in future.result().topic_partitions}
+            if found == offsets:
+                break
+
+
+def test_after_a_clean_stop_nothing_is_wrong(move: Move) -> None:
+    """Kafka's own dump tool and our auditor, on what Kafka rebuilt. Last, because the broker is stopped here."""
+    move.kafka.stop()
+    report = verify(move.kafka.data)
+    assert report.errors == ()
+    assert {finding.kind for finding in report.notes} <= {Kind.TRANSACTION_OPEN, Kind.PRODUCER_UNKNOWN, Kind.MARKER_EMPTY}
+    for folder in move.folders():
+        target = move.kafka.data / folder.name
+        files = sorted(str(path) for suffix in ("log", "index", "timeindex") for path in target.glob(f"*.{suffix}"))
+        output = run_class("org.apache.kafka.tools.DumpLogSegments", "--deep-iteration", "--files", ",".join(files))
+        problems = [line for line in output.splitlines() if "isvalid: false" in line or "ismatch" in line or "Exception" in line]
+        assert problems == [], folder.name
+        assert "isvalid: true" in output or not stored(move, folder)
+    move.kafka.start()
