@@ -22,6 +22,7 @@ class MessageBase:
 
     __slots__ = ()
     _defaults: dict[str, Any] = {}  # noqa: RUF012  one per class, never changed
+    _struct: Field = None
 
     def __getattr__(self, name: str) -> Any:
         # Reached only for a slot that decoding left empty: a field the version lacks, or a tagged field that was not sent.
@@ -54,7 +55,12 @@ def _plain(value: Any) -> Any:
 
 def make_class(name: str, struct: Field) -> type[MessageBase]:
     """A class with one slot and one constructor argument for each field, in the order of the definition."""
-    body: dict[str, Any] = {"__slots__": tuple(struct.fields), "_defaults": {}, "__module__": "oncelog.protocol.messages"}
+    body: dict[str, Any] = {
+        "__slots__": tuple(struct.fields),
+        "_defaults": {},
+        "_struct": struct,
+        "__module__": "oncelog.protocol.messages",
+    }
     for field in struct.fields.values():
         body["_defaults"][field.name] = _default(field)
         if field.is_struct() or field.is_struct_array():
