@@ -1,0 +1,67 @@
+"""ListOffsets (2), v1-11.
+
+One offset for a partition by timestamp: the first record at or after it, or one of the special ones:
+
+    -1 latest (high watermark, or last stable offset for read_committed)   v1     -4 earliest local: as -2        v8
+    -2 earliest (log start)                                                v1     -5 latest tiered: none          v9
+    -3 the newest timestamp                                                v7     -6 earliest pending upload: none v11
+
+A special one that the version does not have, and any other negative one, is 35. v2: isolation level. v4: leader epochs. v6: flexible.
+v10: timeout_ms, which nothing here needs. The same partition twice: one answer with 42.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+from oncelog.broker.auth.acls import AclOperation
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.topic_access import readable_log
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.names import IsolationLevel
+
+_FIRST_VERSION_OF: Final = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
+
+
+@api(ApiKey.LIST_OFFSETS, 1, 11)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Answer for each partition."""
+    isolation = IsolationLevel.READ_COMMITTED if req.isolation_level else IsolationLevel.READ_UNCOMMITTED
+    named = Counter((topic.name, partition.partition_index) for topic in req.topics for partition in topic.partitions)
+    kind = messages.ListOffsetsResponse.ListOffsetsTopicResponse
+    return messages.ListOffsetsResponse(
+        topics=[kind(name=topic.name, partitions=_partitions(topic, named, isolation, ctx)) for topic in req.topics]
+    )
+
+
+def _partitions(topic: Any, named: Counter[tuple[str, int]], isolation: IsolationLevel, ctx: RequestContext) -> list[Any]:
+    answers: dict[int, Any] = {}
+    for asked in topic.partitions:
+        if named[topic.name, asked.partition_index] > 1:
+            answers[asked.partition_index] = _answer(asked, ErrorCode.INVALID_REQUEST)
+        else:
+            answers[asked.partition_index] = _find(topic.name, asked, isolation, ctx)
+    return list(answers.values())
+
+
+def _find(topic: str, asked: Any, isolation: IsolationLevel, ctx: RequestContext) -> Any:
+    timestamp = asked.timestamp
+    log, error = readable_log(ctx, AclOperation.DESCRIBE, topic, asked.partition_index, asked.current_leader_epoch)
+    if log is None:
+        return _answer(asked, error)
+    if timestamp < 0 and ctx.api_version < _FIRST_VERSION_OF.get(timestamp, 1 << 15):
+        return _answer(asked, ErrorCode.UNSUPPORTED_VERSION)
+    try:
+        return _answer(asked, ErrorCode.NONE, *log.offset_for_timestamp(timestamp, isolation))
+    except KafkaError as refused:
+        return _answer(asked, refused.code)
+
+
+def _answer(asked: Any, error: ErrorCode, offset: int = -1, timestamp: int = -1, leader_epoch: int = -1) -> Any:
+    return messages.ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index, error_code=error, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch
+    )

@@ -1,0 +1,132 @@
+"""CreateTopics (19), v2-7.
+
+v4: -1 for the broker's number of partitions and replicas (taken in every version, as Kafka does). v5: flexible, and the answer tells
+partitions, replication factor and settings. v7: topic id. A name twice: 42, the others are made. `validate_only`: everything but the topic,
+with an id that means nothing. Refusals: 7, 17, 29, 36, 37, 38, 39, 40, 42.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from typing import Any
+
+from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.assignments import check_replicas
+from oncelog.broker.handlers.topic_access import may_topic
+from oncelog.broker.topic_creation import check_new_topic
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode, KafkaError
+
+_DEFAULT = -1
+_METADATA_TOPIC = "__cluster_metadata"
+_FIRST_WITH_DETAILS = 5
+
+
+@api(ApiKey.CREATE_TOPICS, 2, 7)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Make each topic; those named twice are refused, last."""
+    named = Counter(topic.name for topic in req.topics)
+    results = []
+    for topic in req.topics:
+        if named[topic.name] > 1:
+            continue
+        try:
+            results.append(_create(topic, ctx, timeout_ms=req.timeout_ms, validate_only=req.validate_only))
+        except KafkaError as refused:
+            results.append(_refused(topic.name, refused.code, refused.message))
+    results += [_refused(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, count in named.items() if count > 1]
+    return messages.CreateTopicsResponse(topics=results)
+
+
+def _create(topic: Any, ctx: RequestContext, *, timeout_ms: int, validate_only: bool) -> Any:
+    """The result of a topic that can be made, and is unless `validate_only`. Raises KafkaError."""
+    name = topic.name
+    if name == _METADATA_TOPIC:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {_METADATA_TOPIC} is prohibited.")
+    if not (ctx.authorize(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME) or may_topic(ctx, AclOperation.CREATE, name)):
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+    if timeout_ms <= 0 and not validate_only:
+        raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+    check_new_topic(name, ctx.broker.logs.topics)
+    partitions, replication_factor = _shape(topic, ctx)
+    configs = {config.name: config.value for config in topic.configs}
+    ctx.broker.dynamic_configs.check_topic(configs)
+    topic_id: uuid.UUID = ctx.broker.env.random.uuid()
+    if not validate_only:
+        topic_id = ctx.broker.logs.create_topic(name, partitions, configs).topic_id
+    result = messages.CreateTopicsResponse.CreatableTopicResult(
+        name=name, topic_id=topic_id, num_partitions=partitions, replication_factor=replication_factor
+    )
+    if ctx.api_version >= _FIRST_WITH_DETAILS:
+        _tell_configs(result, configs, ctx)
+    return result
+
+
+def _shape(topic: Any, ctx: RequestContext) -> tuple[int, int]:
+    """(partitions, replication factor). Raises KafkaError 37, 38, 39, 42 (`ReplicationControlManager.createTopic`)."""
+    if topic.assignments:
+        return _assigned(topic, ctx.broker.node_id), 1
+    config = ctx.broker.config.server
+    replication_factor = config.default_replication_factor if topic.replication_factor == _DEFAULT else topic.replication_factor
+    if replication_factor <= 0:
+        message = "Replication factor must be larger than 0, or -1 to use the default value."
+        raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+    partitions = config.num_partitions if topic.num_partitions == _DEFAULT else topic.num_partitions
+    if partitions <= 0:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
+    if replication_factor > 1 and config.strict_replication_factor:
+        message = (
+            f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of {replication_factor} "
+            "cannot be reached because only 1 broker(s) are registered or some brokers have all their log directories cordoned."
+        )
+        raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+    return partitions, 1
+
+
+def _assigned(topic: Any, node_id: int) -> int:
+    """The number of partitions of a manual assignment."""
+    for field, value in (("replication factor", topic.replication_factor), ("number of partitions", topic.num_partitions)):
+        if value != _DEFAULT:
+            message = f"A manual partition assignment was specified, but {field} was not set to -1."
+            raise KafkaError(ErrorCode.INVALID_REQUEST, message)
+    indexes = [assignment.partition_index for assignment in topic.assignments]
+    if len(set(indexes)) < len(indexes):
+        twice = next(index for index, count in Counter(indexes).items() if count > 1)
+        message = f"Found multiple manual partition assignments for partition {twice}"
+        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    for assignment in topic.assignments:
+        check_replicas(assignment.broker_ids, node_id)
+    if sorted(indexes) != list(range(len(indexes))):
+        message = "partitions should be a consecutive 0-based integer sequence"
+        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    return len(indexes)
+
+
+def _tell_configs(result: Any, configs: dict[str, str], ctx: RequestContext) -> None:
+    """Add the new topic's settings, to whom may see them (KIP-525)."""
+    if not may_topic(ctx, AclOperation.DESCRIBE_CONFIGS, result.name):
+        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        result.num_partitions = result.replication_factor = -1
+        result.configs = []
+        return
+    kind = messages.CreateTopicsResponse.CreatableTopicResult.CreatableTopicConfigs
+    result.configs = [
+        kind(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=entry.source,
+            is_sensitive=entry.sensitive,
+        )
+        for entry in ctx.broker.dynamic_configs.topic_entries(configs)
+    ]
+
+
+def _refused(name: str, error: ErrorCode, message: str | None) -> Any:
+    return messages.CreateTopicsResponse.CreatableTopicResult(
+        name=name, error_code=error, error_message=message, num_partitions=-1, replication_factor=-1, configs=[]
+    )

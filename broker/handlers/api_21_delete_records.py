@@ -1,0 +1,58 @@
+"""DeleteRecords (21), v0-2.
+
+Moves the log start forward: everything below an offset (-1: the high watermark) is gone at once for readers. Above the high watermark: 1;
+a topic that is only compacted: 44; below the log start nothing happens and the present start is told. v2: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncelog.broker.auth.acls import AclOperation
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.topic_access import readable_log
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.names import INTERNAL_TOPICS
+from oncelog.storage.log import Log
+
+_TO_HIGH_WATERMARK = -1
+
+
+@api(ApiKey.DELETE_RECORDS, 0, 2)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Delete on each partition."""
+    result = messages.DeleteRecordsResponse.DeleteRecordsTopicResult
+    return messages.DeleteRecordsResponse(
+        topics=[
+            result(name=topic.name, partitions=[_delete(ctx, topic.name, partition) for partition in topic.partitions])
+            for topic in req.topics
+        ]
+    )
+
+
+def _delete(ctx: RequestContext, topic: str, asked: Any) -> Any:
+    low_watermark = -1
+    log, error = readable_log(ctx, AclOperation.DELETE, topic, asked.partition_index, -1)
+    if log is not None:
+        try:
+            low_watermark = _move_start(log, asked.offset)
+        except KafkaError as refused:
+            error = refused.code
+    return messages.DeleteRecordsResponse.DeleteRecordsTopicResult.DeleteRecordsPartitionResult(
+        partition_index=asked.partition_index, low_watermark=low_watermark, error_code=error
+    )
+
+
+def _move_start(log: Log, offset: int) -> int:
+    """The log start afterwards. Raises KafkaError 1, 17, 44, 56 (`Partition.deleteRecordsOnLeader`)."""
+    if log.topic_partition.topic in INTERNAL_TOPICS:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    if not log.config.delete:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION)
+    target = log.high_watermark if offset == _TO_HIGH_WATERMARK else offset
+    if not 0 <= target <= log.high_watermark:
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    return log.delete_records(target) if target > log.log_start_offset else log.log_start_offset

@@ -1,0 +1,36 @@
+"""OffsetForLeaderEpoch (23), v2-4.
+
+Where a leader epoch ends: for the present one the log end, for an older one the start of the next, for one nobody knows (-1, -1).
+Consumers ask to find out whether the log was cut below their position. v3: replica_id. v4: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncelog.broker.auth.acls import AclOperation
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.topic_access import readable_log
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+
+
+@api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Answer for each partition."""
+    result = messages.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
+    return messages.OffsetForLeaderEpochResponse(
+        topics=[
+            result(topic=topic.topic, partitions=[_end_of(ctx, topic.topic, partition) for partition in topic.partitions])
+            for topic in req.topics
+        ]
+    )
+
+
+def _end_of(ctx: RequestContext, topic: str, asked: Any) -> Any:
+    log, error = readable_log(ctx, AclOperation.DESCRIBE, topic, asked.partition, asked.current_leader_epoch)
+    leader_epoch, end_offset = (-1, -1) if log is None else log.end_offset_for_epoch(asked.leader_epoch)
+    return messages.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult.EpochEndOffset(
+        error_code=error, partition=asked.partition, leader_epoch=leader_epoch, end_offset=end_offset
+    )

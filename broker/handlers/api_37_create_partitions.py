@@ -1,0 +1,63 @@
+"""CreatePartitions (37), v0-3.
+
+Raises the number of partitions of topics; not more than there are, or zero: 37. Assignments, where given, must name this broker once for
+each new partition (39). A topic twice: 42. v2: flexible. v3: 89 may be answered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from oncelog.broker.auth.acls import AclOperation
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.assignments import check_replicas
+from oncelog.broker.handlers.topic_access import may_topic
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode, KafkaError
+
+
+@api(ApiKey.CREATE_PARTITIONS, 0, 3)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Grow each topic; those named twice are refused."""
+    result = messages.CreatePartitionsResponse.CreatePartitionsTopicResult
+    named = Counter(topic.name for topic in req.topics)
+    results = []
+    for topic in req.topics:
+        if named[topic.name] > 1:
+            continue
+        error, message = ErrorCode.NONE, None
+        try:
+            _grow(ctx, topic, validate_only=req.validate_only)
+        except KafkaError as refused:
+            error, message = refused.code, refused.message
+        results.append(result(name=topic.name, error_code=error, error_message=message))
+    repeated = [name for name, count in named.items() if count > 1]
+    results += [result(name=name, error_code=ErrorCode.INVALID_REQUEST, error_message="Duplicate topic name.") for name in repeated]
+    return messages.CreatePartitionsResponse(results=results)
+
+
+def _grow(ctx: RequestContext, topic: Any, *, validate_only: bool) -> None:
+    """Raises KafkaError 3, 29, 37, 39 (`ReplicationControlManager.createPartitions`)."""
+    if not may_topic(ctx, AclOperation.ALTER, topic.name):
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    found = ctx.broker.logs.topics.get(topic.name)
+    if found is None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    present = found.partitions
+    if topic.count == present:
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
+    if topic.count < present:
+        message = f"The topic {topic.name} currently has {present} partition(s); {topic.count} would not be an increase."
+        raise KafkaError(ErrorCode.INVALID_PARTITIONS, message)
+    if topic.assignments is not None:
+        added = topic.count - present
+        if len(topic.assignments) != added:
+            message = f"Attempted to add {added} additional partition(s), but only {len(topic.assignments)} assignment(s) were specified."
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        for assignment in topic.assignments:
+            check_replicas(assignment.broker_ids, ctx.broker.node_id)
+    if not validate_only:
+        ctx.broker.logs.create_partitions(topic.name, topic.count)

@@ -1,0 +1,43 @@
+"""What requests about topics share: permissions as bits, the check of a client's leader epoch, names grouped with their partitions."""
+
+from __future__ import annotations
+
+from oncelog.broker.auth.acls import CLUSTER_NAME, SUPPORTED_OPERATIONS, AclOperation, ResourceType
+from oncelog.broker.context import RequestContext
+from oncelog.protocol.errors import ErrorCode
+from oncelog.protocol.names import TopicPartition
+from oncelog.storage.log import Log
+
+NOT_REQUESTED = -(2**31)
+
+
+def authorized_operations(ctx: RequestContext, resource_type: ResourceType, name: str = CLUSTER_NAME) -> int:
+    """What the principal may do to a resource: the sum of 1 << operation (KIP-430)."""
+    return sum(1 << operation for operation in SUPPORTED_OPERATIONS[resource_type] if ctx.authorize(operation, resource_type, name))
+
+
+def may_topic(ctx: RequestContext, operation: AclOperation, name: str) -> bool:
+    """Whether the request's principal may do `operation` on the topic."""
+    return ctx.authorize(operation, ResourceType.TOPIC, name)
+
+
+def leader_epoch_error(log: Log, current_leader_epoch: int) -> ErrorCode:
+    """What a client is told that believes in `current_leader_epoch`; negative: it does not know (`Partition.checkCurrentLeaderEpoch`)."""
+    if current_leader_epoch < 0 or current_leader_epoch == log.leader_epoch:
+        return ErrorCode.NONE
+    return ErrorCode.FENCED_LEADER_EPOCH if current_leader_epoch < log.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def readable_log(
+    ctx: RequestContext, operation: AclOperation, topic: str, partition: int, current_leader_epoch: int
+) -> tuple[Log | None, ErrorCode]:
+    """The log of a partition that the principal may use so, or why not: 29, 3, 56, 74, 75."""
+    if not may_topic(ctx, operation, topic):
+        return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    log = ctx.broker.logs.log(TopicPartition(topic, partition))
+    if log is None:
+        return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if log.offline is not None:
+        return None, ErrorCode.KAFKA_STORAGE_ERROR
+    error = leader_epoch_error(log, current_leader_epoch)
+    return (log, error) if error is ErrorCode.NONE else (None, error)
