@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from oncelog.coordinator.txn_markers import Delivery, Marker
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
 
-COORDINATOR_EPOCH = 0  # always: a directory that moves into a Kafka cluster must not meet a higher one there
+COORDINATOR_EPOCH = 0  # so that a directory that moves into a Kafka cluster never meets a higher one there
 
 _log = logging.getLogger(__name__)
 
@@ -28,9 +28,15 @@ class _Producer(Protocol):
     @property
     def epoch(self) -> int: ...
     @property
+    def coordinator_epoch(self) -> int: ...
+    @property
     def last_timestamp(self) -> int: ...
     @property
     def current_txn_first_offset(self) -> int | None: ...
+
+
+class _Producers(Protocol):
+    def get(self, producer_id: int) -> _Producer | None: ...
 
 
 class MarkerLog(Protocol):
@@ -40,7 +46,8 @@ class MarkerLog(Protocol):
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int, commit: bool, now_ms: int, *, transaction_version: int = 0
     ) -> _Appended: ...
 
-    def producers(self) -> Sequence[_Producer]: ...
+    @property
+    def state(self) -> _Producers: ...
 
     def when_durable(self, offset: int, callback: Callable[[KafkaError | None], None]) -> None: ...
 
@@ -60,7 +67,7 @@ class LocalMarkerChannel:
         if unless_since_ms is not None and _is_marked(log, marker, unless_since_ms):
             return Delivery(ErrorCode.NONE)
         try:
-            return Delivery(ErrorCode.NONE, self.append(log, marker, COORDINATOR_EPOCH, now_ms))
+            return Delivery(ErrorCode.NONE, self.append(log, marker, _coordinator_epoch(log, marker.producer_id), now_ms))
         except KafkaError as error:
             _log.warning(
                 "marker refused partition=%s producer_id=%d epoch=%d error=%s",
@@ -92,9 +99,14 @@ def _is_marked(log: MarkerLog, marker: Marker, since_ms: int) -> bool:
 
     Where each end raises the epoch the time does not matter: nothing but the marker can have brought the new epoch here.
     """
-    for entry in log.producers():
-        if entry.producer_id == marker.producer_id:
-            closed = entry.current_txn_first_offset is None or entry.current_txn_first_offset < 0
-            bumped = entry.epoch >= marker.producer_epoch and marker.transaction_version >= 2
-            return closed and (bumped or (entry.epoch == marker.producer_epoch and entry.last_timestamp >= since_ms))
-    return False
+    entry = log.state.get(marker.producer_id)
+    if entry is None or entry.current_txn_first_offset is not None:
+        return False
+    bumped = entry.epoch >= marker.producer_epoch and marker.transaction_version >= 2
+    return bumped or (entry.epoch == marker.producer_epoch and entry.last_timestamp >= since_ms)
+
+
+def _coordinator_epoch(log: MarkerLog, producer_id: int) -> int:
+    """0, unless the partition was brought from a Kafka cluster, whose coordinators have counted."""
+    entry = log.state.get(producer_id)
+    return COORDINATOR_EPOCH if entry is None else max(COORDINATOR_EPOCH, entry.coordinator_epoch)

@@ -240,16 +240,7 @@ class CoordinatorRuntime(Generic[S]):
 
     def sync(self, partition: int) -> None:
         """Return when everything in the partition's log is on disk (start-up only: it waits). Raises KafkaError."""
-        log = self.log(partition)
-        job = log.begin_flush()
-        if job is None:
-            return
-        try:
-            job.run()
-        except OSError as error:
-            log.end_flush(job, error)
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
-        log.end_flush(job, None)
+        self.log(partition).flush()
 
     def reply_when_durable(self, response: T, position: LogPosition | None) -> Reply[T]:
         """`response`, or a future of it that fails with KafkaError when the disk does."""

@@ -20,6 +20,7 @@ The table is looked at after the checks that do not depend on the state: unknown
 """
 
 _DEAD = TransactionState.DEAD
+_STATES: tuple[TransactionState, ...] = STORED_STATES
 
 
 def render() -> str:
@@ -30,8 +31,8 @@ def render() -> str:
 
 
 def _table() -> str:
-    head = ["event", *(state.wire_name for state in STORED_STATES)]
-    rows = [[event.value, *(_cell(TRANSITIONS[state, event]) for state in STORED_STATES)] for event in Event]
+    head = ["event", *(state.wire_name for state in _STATES)]
+    rows = [[event.value, *(_cell(TRANSITIONS[state, event]) for state in _STATES)] for event in Event]
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]) + "\n"
 
 
@@ -44,7 +45,7 @@ def _cell(outcome: Outcome) -> str:
 def _chart() -> str:
     arrows: dict[tuple[TransactionState, TransactionState], list[str]] = {}
     for event in Event:
-        for state in STORED_STATES:
+        for state in _STATES:
             following = TRANSITIONS[state, event].next_state
             if following is not None:
                 arrows.setdefault((state, following), []).append(event.value)

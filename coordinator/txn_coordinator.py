@@ -16,7 +16,7 @@ from oncelog.coordinator.txn_config import TxnConfig
 from oncelog.coordinator.txn_end import EndTxn, EndTxnResult
 from oncelog.coordinator.txn_init import InitProducerId, InitProducerIdResult
 from oncelog.coordinator.txn_log import TransactionLogFormat, TxnShard
-from oncelog.coordinator.txn_state import TRANSITIONS, Event, TransactionMetadata, TransactionState
+from oncelog.coordinator.txn_state import MAX_CLIENT_EPOCH, TRANSITIONS, Event, TransactionMetadata, TransactionState
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 
@@ -128,6 +128,8 @@ class TxnCoordinator:
             return Result(EndTxnResult(outcome.error))
         assert txn is not None
         if outcome.next_state is None:
+            if txn.producer_epoch > MAX_CLIENT_EPOCH:  # aborted at level 0, whose records cannot name the next producer id
+                return Result(EndTxnResult(ErrorCode.PRODUCER_FENCED))
             return Result(EndTxnResult(ErrorCode.NONE, txn.producer_id, txn.producer_epoch))
         prepared = txn_end.ended(txn, outcome.next_state, request, self._new_producer_id, now_ms)
         return Result(

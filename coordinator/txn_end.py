@@ -132,11 +132,10 @@ def fenced(
     At transaction.version `level` 2 the fenced client may ask for its new pair by InitProducerId, below it is gone for good.
     `at_least_epoch`: an epoch that a partition has seen already, by a marker that did not come from here.
     """
+    pair = _next_pair(txn.client_producer_id, max(txn.client_epoch, at_least_epoch - 1), new_producer_id)
     if level >= 2:
-        pair = _next_pair(txn.client_producer_id, max(txn.client_epoch, at_least_epoch - 1), new_producer_id)
         return prepared(txn, TransactionState.PREPARE_ABORT, pair, txn.client_epoch, 2, now_ms)
-    epoch = min(max(txn.client_epoch + 1, at_least_epoch), MAX_EPOCH)
-    return prepared(txn, TransactionState.PREPARE_ABORT, (txn.client_producer_id, epoch), NO_EPOCH, 0, now_ms)
+    return prepared(txn, TransactionState.PREPARE_ABORT, pair, NO_EPOCH, 0, now_ms)
 
 
 def _next_pair(producer_id: int, epoch: int, new_producer_id: Callable[[], int]) -> tuple[int, int]:

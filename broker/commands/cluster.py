@@ -115,7 +115,11 @@ class Cluster:
 
     def coordinator(self, kind: int, name: str) -> WireClient:
         """A connection to the coordinator of a group (GROUP) or a transactional id (TRANSACTION); waits until there is one."""
-        return self.node(self.until_ready(lambda: self._find_coordinator(kind, name)))
+        return self.node(self.coordinator_id(kind, name))
+
+    def coordinator_id(self, kind: int, name: str) -> int:
+        """The node id of the coordinator; waits until there is one."""
+        return self.until_ready(lambda: self._find_coordinator(kind, name))
 
     def until_ready(self, ask: Callable[[], T]) -> T:
         """What `ask()` returns; asks again while it raises KafkaError 14, 15 or 16, up to the time limit."""

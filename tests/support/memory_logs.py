@@ -87,6 +87,10 @@ class MemoryLog:
         wanted = [batch for batch in self._batches if records.parse_header(batch).next_offset > offset]
         return Read(b"".join(wanted[:3]))
 
+    @property
+    def state(self) -> dict[int, Producer]:
+        return self._producers
+
     def producers(self) -> list[Producer]:
         return list(self._producers.values())
 
@@ -123,10 +127,6 @@ class MemoryLog:
         waiting, self._waiting = self._waiting, []
         for _, callback in waiting:
             callback(None)
-
-    def begin_flush(self) -> None:
-        """Nothing for the caller to do: it is done."""
-        self.flush()
 
     def break_disk(self) -> None:
         """The sync fails: the log is offline."""
