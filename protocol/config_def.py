@@ -137,7 +137,7 @@ def option(
 @dataclass_transform(field_specifiers=(option,))
 def settings(cls: type[T]) -> type[T]:
     """Make `cls` a frozen, slotted dataclass of options."""
-    return dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(cls)  # type: ignore[call-overload,no-any-return]
+    return dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
 
 def options_of(cls: Any) -> dict[str, Option]:

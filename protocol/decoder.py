@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import groupby
-from struct import Struct
+from struct import Struct, unpack_from
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from oncelog.protocol.primitives import MalformedRequest, read_unsigned_varint
 Field: TypeAlias = Any  # a field of kafka-python's parsed definition
 Decoder: TypeAlias = Callable[[memoryview, int], tuple[Any, int]]
 
-_FORMATS: Final = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d", "bool": "?"}
+FORMATS: Final = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d", "bool": "?"}
 _NO_UUID: Final = bytes(16)
 
 
@@ -76,7 +76,7 @@ class _Writer:
     def struct(self, depth: int, target: str, struct: Field) -> None:
         """Lines that make `target` from the bytes at `pos`."""
         self.line(depth, f"{target} = new({self.constant('Class', struct.data_class)})")
-        for fixed, fields in groupby(struct.untagged_fields(self.version), key=lambda field: field.type_str in _FORMATS):
+        for fixed, fields in groupby(struct.untagged_fields(self.version), key=lambda field: field.type_str in FORMATS):
             if fixed:
                 self._fixed(depth, target, list(fields))
             else:
@@ -87,7 +87,7 @@ class _Writer:
 
     def _fixed(self, depth: int, target: str, fields: list[Field]) -> None:
         """Neighbours of fixed size are unpacked by one call."""
-        layout = Struct(">" + "".join(_FORMATS[field.type_str] for field in fields))
+        layout = Struct(">" + "".join(FORMATS[field.type_str] for field in fields))
         names = ", ".join(f"{target}.{field.name}" for field in fields)
         self.line(depth, f"{names}, = {self.constant('unpack', layout.unpack_from)}(data, pos)")
         self.line(depth, f"pos += {layout.size}")
@@ -99,7 +99,7 @@ class _Writer:
             self._array(depth, target, field, nullable)
         elif field.is_struct():
             self._nested_struct(depth, target, field, nullable)
-        elif field.type_str in _FORMATS:
+        elif field.type_str in FORMATS:
             self._fixed_value(depth, target, field)
         elif field.type_str == "uuid":
             self.line(depth, "raw = bytes(data[pos:pos + 16])")
@@ -109,7 +109,7 @@ class _Writer:
             self._sized(depth, target, field, nullable)
 
     def _fixed_value(self, depth: int, target: str, field: Field) -> None:
-        layout = Struct(">" + _FORMATS[field.type_str])
+        layout = Struct(">" + FORMATS[field.type_str])
         self.line(depth, f"{target}, = {self.constant('unpack', layout.unpack_from)}(data, pos)")
         self.line(depth, f"pos += {layout.size}")
 
@@ -160,8 +160,8 @@ class _Writer:
         self.line(depth + 1, f"raise Malformed('{field.name} has more elements than bytes')")
         self.line(depth, "else:")
         depth += 1
-        if not element.is_struct() and element.type_str.removeprefix("[]") in _FORMATS:
-            code = _FORMATS[element.type_str.removeprefix("[]")]
+        if not element.is_struct() and element.type_str.removeprefix("[]") in FORMATS:
+            code = FORMATS[element.type_str.removeprefix("[]")]
             self.line(depth, f"{target} = unpack_run('{code}', {count}, data, pos)")
             self.line(depth, f"pos += {count} * {Struct('>' + code).size}")
             return
@@ -214,8 +214,8 @@ class _Writer:
             fields = sum(self._least_size(each) for each in field.untagged_fields(self.version))
             return max(1, fields + (1 if self.flexible else 0))
         kind = field.type_str.removeprefix("[]")
-        if kind in _FORMATS:
-            return Struct(">" + _FORMATS[kind]).size
+        if kind in FORMATS:
+            return Struct(">" + FORMATS[kind]).size
         if kind == "uuid":
             return 16
         return 1 if self.flexible else (2 if kind == "string" else 4)
@@ -228,4 +228,4 @@ def _tagged(struct: Field, version: int) -> Iterator[Field]:
 
 
 def _unpack_run(code: str, count: int, data: memoryview, pos: int) -> list[Any]:
-    return list(Struct(f">{count}{code}").unpack_from(data, pos))
+    return list(unpack_from(f">{count}{code}", data, pos))  # the module keeps compiled formats

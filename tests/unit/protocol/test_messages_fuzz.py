@@ -156,8 +156,19 @@ def test_defaults_are_not_shared() -> None:
     assert two.topics == []
 
 
-def test_large_answers_do_not_keep_their_buffer() -> None:
-    Topic = messages.FetchResponse.FetchableTopicResponse
-    topic = Topic(topic="t", partitions=[Topic.PartitionData(records=bytes(3 << 20))])
-    assert len(messages.encode_response(ApiKey.FETCH, 4, messages.FetchResponse(responses=[topic]))) > 3 << 20
-    assert all(len(kept.buf) <= 1 << 20 for kept in messages._encode_buffers)
+@pytest.mark.parametrize(("key", "version", "kind"), list(cases()))
+def test_same_bytes_as_kafka_pythons_encoder(key: ApiKey, version: int, kind: str) -> None:
+    message_class, encode, _decode = codec(key, kind)
+    message = filled(message_class)
+    flexible = is_flexible(key, version)
+    theirs = message_class._struct.compiled_encode_into(version, compact=flexible, tagged=flexible)
+    buffer = messages._kafka_fields().codecs.EncodeBuffer()
+    theirs(message, buffer)
+    assert encode(key, version, message) == buffer.result()
+
+
+def test_tagged_fields_at_their_default_are_not_sent() -> None:
+    assert messages.encode_response(ApiKey.API_VERSIONS, 3, messages.ApiVersionsResponse())[-1:] == b"\x00"
+    assert messages.encode_response(ApiKey.API_VERSIONS, 3, messages.ApiVersionsResponse(finalized_features_epoch=1))[
+        -11:
+    ] == bytes.fromhex("01" + "0108" + "0000000000000001")
