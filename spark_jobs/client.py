@@ -76,7 +76,7 @@ class Connection:
         self._socket.sendall(wire.frame(api, self._correlation_id, "oncelog-spark", body))
 
     def receive(self) -> bytes:
-        """Body of the answer to the oldest unanswered request. Raises OSError (a time-out is one)."""
+        """Body of the answer to the oldest unanswered request. Raises OSError (a time-out is one); LookupError when nothing was asked."""
         api, expected = self._waiting.popleft()
         (size,) = struct.unpack(">i", self._exactly(4))
         if not 4 <= size <= LARGEST_ANSWER_BYTES:
@@ -148,10 +148,14 @@ class Cluster:
             connection.close()
         self._open.clear()
 
+    def open(self, address: tuple[str, int]) -> Connection:
+        """A connection of the caller's own, to be closed by him. Raises OSError."""
+        return Connection(address, self.settings, self.timeout)
+
     def connect(self, address: tuple[str, int]) -> Connection:
-        """The connection to `address`, opened if need be."""
+        """The connection to `address` for single questions, opened if need be."""
         if address not in self._open:
-            self._open[address] = Connection(address, self.settings, self.timeout)
+            self._open[address] = self.open(address)
         return self._open[address]
 
     def forget(self, address: tuple[str, int]) -> None:

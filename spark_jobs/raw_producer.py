@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from oncelog.spark_jobs import wire
-from oncelog.spark_jobs.client import FENCED, RETRIABLE, BrokerError, Cluster, FencedError, Patience
+from oncelog.spark_jobs.client import FENCED, RETRIABLE, BrokerError, Cluster, Connection, FencedError, Patience
 from oncelog.spark_jobs.txn_client import ProducerIdentity
 
 IN_FLIGHT = 5
@@ -67,7 +67,7 @@ class PartitionWriter:
         self._filling: list[bytes] = []
         self._filling_bytes = 0
         self._unacknowledged: deque[Batch] = deque()
-        self._address: tuple[str, int] | None = None
+        self._connection: Connection | None = None
 
     def write(self, key: bytes | None, value: bytes | None, headers: bytes = wire.NO_HEADERS) -> None:
         """Add one record; sends a batch when one is full."""
@@ -85,6 +85,7 @@ class PartitionWriter:
         while self._filling:
             self._send()
         self._acknowledge_down_to(0)
+        self._disconnect()
         return Written(self.sequence, self.bytes)
 
     def _send(self) -> None:
@@ -113,17 +114,15 @@ class PartitionWriter:
 
     def _transmit(self, batch: Batch) -> None:
         try:
-            if self._address is None:
-                self._address = self.cluster.leader(self.topic, self.partition)
-            self._request(batch)
+            if self._connection is None:
+                self._connection = self.cluster.open(self.cluster.leader(self.topic, self.partition))
+            self._request(self._connection, batch)
         except OSError as error:
             self._start_over(error, Patience(self.cluster.patience))
 
-    def _request(self, batch: Batch) -> None:
-        assert self._address is not None
+    def _request(self, connection: Connection, batch: Batch) -> None:
         timeout_ms = int(self.cluster.timeout * 1000)
-        body = wire.produce_request(self.transactional_id, timeout_ms, self.topic, self.partition, batch.data)
-        self.cluster.connect(self._address).send(wire.PRODUCE, body)
+        connection.send(wire.PRODUCE, wire.produce_request(self.transactional_id, timeout_ms, self.topic, self.partition, batch.data))
 
     def _acknowledge_down_to(self, count: int) -> None:
         """Read answers until at most `count` batches are unacknowledged."""
@@ -131,8 +130,8 @@ class PartitionWriter:
         while len(self._unacknowledged) > count:
             oldest = self._unacknowledged[0]
             try:
-                assert self._address is not None
-                error, _base_offset = wire.produce_answer(self.cluster.connect(self._address).receive())
+                assert self._connection is not None
+                error, _base_offset = wire.produce_answer(self._connection.receive())
                 if error:
                     self._refused(error, oldest)
             except OSError as lost:
@@ -158,15 +157,19 @@ class PartitionWriter:
         """A new connection to the leader of now, and everything unacknowledged again, in order: the broker knows those it has."""
         while True:
             patience.wait(reason)
-            if self._address is not None:
-                self.cluster.forget(self._address)
+            self._disconnect()
             try:
-                self._address = self.cluster.leader(self.topic, self.partition)
+                self._connection = self.cluster.open(self.cluster.leader(self.topic, self.partition))
                 for batch in self._unacknowledged:
-                    self._request(batch)
+                    self._request(self._connection, batch)
                 return
             except OSError as error:
                 reason = error
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def renumbered(record: bytes, offset_delta: int) -> bytes:

@@ -39,6 +39,7 @@ def read_all(bootstrap: str, topic: str, *, committed: bool = True, settings: Ma
             "group.id": "readback",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,  # the end of a partition is told by a fetch that finds nothing: do not let it wait for more
             "isolation.level": "read_committed" if committed else "read_uncommitted",
             **(settings or {}),
         }

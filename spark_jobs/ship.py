@@ -18,6 +18,8 @@ from typing import Any
 def write_zip(target: Path) -> Path:
     """A zip with the package `oncelog.spark_jobs`, importable from `PYTHONPATH`."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for folder in ("oncelog/", "oncelog/spark_jobs/"):  # a package without __init__ is found by its folder's entry alone
+            archive.writestr(folder, "")
         for source in sorted(Path(__file__).parent.glob("*.py")):
             archive.write(source, f"oncelog/spark_jobs/{source.name}")
     return target

@@ -36,7 +36,7 @@ class TransactionClient:
     def __init__(self, cluster: Cluster, name: str, timeout_ms: int) -> None:
         self.cluster = cluster
         self.name = name
-        self.timeout_ms = timeout_ms
+        self.timeout_ms = min(timeout_ms, 2**31 - 1)
 
     def begin(self, former: ProducerIdentity = NOBODY) -> ProducerIdentity:
         """A new epoch: whoever held the id before is fenced, and a transaction it left open is aborted before this returns.

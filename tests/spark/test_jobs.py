@@ -1,0 +1,76 @@
+"""The jobs' transforms on small tables."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oncelog.spark_jobs import departures, page_views
+from oncelog.spark_jobs.readback import count_rows, differences
+from oncelog.spark_jobs.ship import write_zip
+from oncelog.spark_jobs.slots import slots, spark_hash
+
+
+def test_departures(spark: Any) -> None:
+    values = [
+        '{"scheduled": "2013-01-01T10:15:00Z", "origin": "EWR", "dep_delay": 2}',
+        '{"scheduled": "2013-01-01T10:59:00Z", "origin": "EWR", "dep_delay": -5}',
+        '{"scheduled": "2013-01-01T10:59:00Z", "origin": "EWR", "dep_delay": null}',
+        '{"scheduled": "2013-01-01T11:00:00Z", "origin": "EWR"}',
+        "not a flight",
+        None,
+    ]
+    records = spark.createDataFrame([(value,) for value in values], "value STRING").selectExpr("CAST(value AS BINARY) AS value")
+    table = departures.transform(records).withColumn("name", departures.key()).orderBy("name").collect()
+    assert [(row.name, row.departures, row.cancelled, row.delay_minutes, row.mean_delay_minutes) for row in table] == [
+        ("EWR 2013-01-01T10:00:00Z", 3, 1, -3, -1.5),
+        ("EWR 2013-01-01T11:00:00Z", 1, 1, 0, None),
+    ]
+
+
+def test_page_views(spark: Any) -> None:
+    lines = [
+        '127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /a.gif?x=1 HTTP/1.0" 200 2326',
+        'host - - [10/Oct/2000:13:55:59 -0700] "GET /a.gif HTTP/1.0" 200 - "http://example.org" "Mozilla/5.0"',
+        'host - - [10/Oct/2000:13:56:00 -0700] "POST /a.gif HTTP/1.0" 503 10',
+        "nonsense",
+    ]
+    records = spark.createDataFrame([(line,) for line in lines], "value STRING").selectExpr("value", "TIMESTAMP '2001-02-03 04:05:06' AS timestamp")
+    table = page_views.transform(records).withColumn("name", page_views.key()).orderBy("name").collect()
+    assert [(row.name, row.views, row.bytes) for row in table] == [
+        ("2000-10-10T20:55:00Z /a.gif 2xx", 2, 2326),
+        ("2000-10-10T20:56:00Z /a.gif 5xx", 1, 10),
+        ("2001-02-03T04:05:00Z (unparsed) ", 1, 0),
+    ]
+
+
+def test_slots_follow_sparks_hash(spark: Any) -> None:
+    numbers = [0, 1, 2, 41, 2**31 - 1]
+    hashed = spark.createDataFrame([(number,) for number in numbers], "n INT").selectExpr("hash(n) AS h").collect()
+    assert [row.h for row in hashed] == [spark_hash(number) for number in numbers]
+    for tasks in (1, 3, 50):
+        assert [spark_hash(number) % tasks for number in slots(tasks)] == list(range(tasks))
+
+
+def test_shipped_zip_needs_nothing_but_python(tmp_path: Path) -> None:
+    """An executor's bare interpreter can import the writing half from the zip."""
+    shipped = write_zip(tmp_path / "jobs.zip")
+    assert "oncelog/spark_jobs/raw_producer.py" in zipfile.ZipFile(shipped).namelist()
+    program = "import oncelog.spark_jobs.raw_producer as m, sys; print(m.__file__); assert 'pyspark' not in sys.modules"
+    done = subprocess.run([sys.executable, "-S", "-E", "-c", f"import sys; sys.path.insert(0, {str(shipped)!r}); {program}"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert str(shipped) in done.stdout
+
+
+@pytest.mark.parametrize(("numbers", "missing", "extra"), [([0, 1, 2], 0, 0), ([0, 2, 2], 1, 1), ([], 3, 0), ([0, 1, 2, 7], 0, 1)])
+def test_count_rows(numbers: list[int], missing: int, extra: int) -> None:
+    times = count_rows(numbers, 3)
+    assert (times.missing, times.extra) == (missing, extra)
+
+
+def test_differences_name_the_cell() -> None:
+    assert differences({"a": 1, "b": 2}, {"a": 1, "b": 3, "c": 4}) == ["b: found 2, expected 3", "c: found nothing, expected 4"]

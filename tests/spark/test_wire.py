@@ -1,0 +1,53 @@
+"""The sink's bytes against the broker's own reading of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oncelog.protocol import primitives, records
+from oncelog.spark_jobs import wire
+from oncelog.spark_jobs.raw_producer import renumbered
+
+
+@given(st.binary(max_size=40))
+def test_murmur2_is_javas(data: bytes) -> None:
+    assert wire.murmur2(data) & 0x7FFFFFFF == primitives.murmur2(data) & 0x7FFFFFFF
+
+
+def test_murmur2_vectors() -> None:
+    """From UtilsTest of Apache Kafka."""
+    known = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string": -985981536, b"abc": 479470107}
+    assert {key: wire.murmur2(key) for key in known} == {key: value & 0xFFFFFFFF for key, value in known.items()}
+
+
+@given(st.binary(max_size=300))
+def test_slow_checksum_is_the_fast_one(data: bytes) -> None:
+    assert wire._table_crc32c(data) == wire.crc32c(data)
+
+
+ROWS = st.lists(st.tuples(st.none() | st.binary(max_size=9000), st.none() | st.binary(max_size=200), st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=2)), min_size=1, max_size=20)  # fmt: skip
+
+
+@given(ROWS, st.sampled_from(["none", "gzip", "zstd"]))
+def test_batches_read_back(rows: list[tuple[bytes | None, bytes | None, list[wire.Header]]], codec: str) -> None:
+    encoded = [wire.encode_record(number, key, value, wire.encode_headers(headers)) for number, (key, value, headers) in enumerate(rows)]
+    batch = wire.record_batch(encoded, 1_700_000_000_000, 1 << 40, 7, 5, wire.codec_number(codec))
+    header = records.parse_header(batch)
+    assert records.check_crc(batch)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence, header.records_count) == (1 << 40, 7, 5, len(rows))
+    assert header.is_transactional
+    assert not header.is_control
+    read = list(records.iter_records(batch))
+    assert [(record.key, record.value) for record in read] == [(key, value) for key, value, _ in rows]
+    assert [record.timestamp for record in read] == [1_700_000_000_000] * len(rows)
+
+
+@given(st.integers(0, 20_000), st.integers(0, 20_000), st.none() | st.binary(max_size=100), st.binary(max_size=100))
+def test_renumbering_changes_the_number_only(old: int, new: int, key: bytes | None, value: bytes) -> None:
+    assert renumbered(wire.encode_record(old, key, value), new) == wire.encode_record(new, key, value)
+
+
+def test_unknown_codec_is_refused() -> None:
+    with pytest.raises(ValueError, match="choose one of"):
+        wire.codec_number("lzma")
