@@ -91,6 +91,13 @@ _UNIT_MS = {"minutes": 60_000, "hours": 3_600_000}
 
 
 @settings
+class FormerNameConfig:
+    """Settings under a name that `aliases` would hide from DescribeConfigs."""
+
+    broker_id: int = option("broker.id", INT, -1, "The node id of this broker; node.id is its newer name.")
+
+
+@settings
 class ClientMetricsConfig:
     """Settings of a client metrics subscription."""
 
@@ -109,6 +116,16 @@ GROUP_NAMES = {
     "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
     "consumer.assignment.interval.ms": "group.consumer.assignment.interval.ms",
 }
+
+
+# (lowest, highest) a group may be given where the broker's own bounds are not set
+GROUP_BOUNDS = {
+    "consumer.session.timeout.ms": (45_000, 60_000),
+    "consumer.heartbeat.interval.ms": (5_000, 15_000),
+    "consumer.assignment.interval.ms": (0, 15_000),
+}
+# broker settings without a topic level name that Kafka alters at run time
+_ALSO_DYNAMIC = frozenset({"group.consumer.assignment.interval.ms"})
 
 
 def is_kafkas(declared: Option) -> bool:
@@ -143,13 +160,13 @@ def topic_options() -> dict[str, Option]:
 def broker_options(classes: Iterable[Any]) -> dict[str, Option]:
     """Broker level name -> option. What has a topic level name can be altered while the broker runs (`DynamicLogConfig`)."""
     found: dict[str, Option] = {}
-    for cls in (ReplicationAndTieringConfig, TimeUnitConfig, *classes):
+    for cls in (ReplicationAndTieringConfig, TimeUnitConfig, FormerNameConfig, *classes):
         for declared in options_of(cls).values():
             if not declared.kafka_name or declared.kafka_name.startswith("internal."):
                 continue
-            # a setting in milliseconds has no default of its own where a coarser one has it
-            default = None if declared.kafka_name in SYNONYMS else declared.default
-            dynamic = declared.dynamic or declared.topic_name is not None
+            # no default in Kafka: a setting in milliseconds where a coarser one has it, and the node id
+            default = None if declared.kafka_name in (*SYNONYMS, "node.id") else declared.default
+            dynamic = declared.dynamic or declared.topic_name is not None or declared.kafka_name in _ALSO_DYNAMIC
             found[declared.kafka_name] = dataclasses.replace(declared, dynamic=dynamic, default=default)
     return found
 
@@ -157,16 +174,6 @@ def broker_options(classes: Iterable[Any]) -> dict[str, Option]:
 def group_options(of_broker: dict[str, Option]) -> dict[str, Option]:
     """Group level name -> option, of those the broker has."""
     return {name: dataclasses.replace(of_broker[parent], dynamic=True) for name, parent in GROUP_NAMES.items() if parent in of_broker}
-
-
-def settings_classes() -> tuple[Any, ...]:
-    """Every settings class of the broker, in the order in which they are documented."""
-    from oncelog.broker.auth.config import AuthConfig
-    from oncelog.broker.config import BrokerConfig
-    from oncelog.coordinator.group_config import GroupConfig
-    from oncelog.coordinator.txn_config import TxnConfig
-
-    return (BrokerConfig, AuthConfig, LogConfig, TxnConfig, GroupConfig)
 
 
 def client_metrics_options() -> dict[str, Option]:

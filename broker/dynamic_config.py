@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from oncelog.broker.broker_loggers import alter_loggers, describe_loggers
 from oncelog.broker.config_catalog import (
+    GROUP_BOUNDS,
     SYNONYMS,
     ConfigResource,
     ConfigSource,
@@ -28,7 +29,7 @@ from oncelog.broker.config_catalog import (
     topic_options,
     with_coarse_units,
 )
-from oncelog.broker.config_changes import SET, Change, apply_changes, check_keys, check_values
+from oncelog.broker.config_changes import DELETE, SET, Change, apply_changes, check_keys, check_values
 from oncelog.broker.config_entries import ConfigEntry, Synonym, entry_of
 from oncelog.broker.topic_names import topic_name_problem
 from oncelog.protocol.config_def import Option, parse_settings
@@ -68,7 +69,7 @@ class DynamicConfig:
     def __init__(self, store: Store, logs: Topics, static: Mapping[str, str], classes: Iterable[Any], node_id: int) -> None:
         self._store = store
         self._logs = logs
-        self._static = dict(static)
+        self._static = {**static, "node.id": str(node_id), "broker.id": str(node_id)}
         self._node = str(node_id)
         self._broker = broker_options(classes)
         self._topic = topic_options()
@@ -137,6 +138,8 @@ class DynamicConfig:
             alter_loggers(changes, validate_only=validate_only)
             return
         options, own = self._alterable(kind, name)
+        if kind == ConfigResource.BROKER and any(change.name == MIN_INSYNC and change.operation == DELETE for change in changes):
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{MIN_INSYNC} cannot be removed while ELR is enabled.")
         after = apply_changes(own, changes, options, self._fallback_value)
         self._keep(kind, name, own, after, validate_only)
 
@@ -271,15 +274,12 @@ class DynamicConfig:
                     raise KafkaError(ErrorCode.INVALID_REQUEST, error.message) from None
 
     def _check_group_bounds(self, after: Mapping[str, str]) -> None:
+        """`GroupConfig.validate`: a group stays within `group.consumer.min.*` and `max.*` of the broker."""
         for name, text in after.items():
-            parent = self._group[name].kafka_name
-            for word, sign, bound_word in (("greater", 1, "min"), ("less", -1, "max")):
-                bound_name = parent.replace("group.consumer.", f"group.consumer.{bound_word}.")
-                bound = self._broker.get(bound_name)
-                if bound is None:
-                    continue
-                limit = bound.parse(self.broker_values()[bound_name]) if bound_name in self.broker_values() else bound.default
-                if sign * int(text) < sign * limit:
+            for word, bound_word, bound in zip(("greater", "less"), ("min", "max"), GROUP_BOUNDS[name], strict=True):
+                bound_name = self._group[name].kafka_name.replace("group.consumer.", f"group.consumer.{bound_word}.")
+                limit = int(self.broker_values().get(bound_name, bound))
+                if int(text) < limit if word == "greater" else int(text) > limit:
                     raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} must be {word} than or equal to {bound_name}")
 
     def _describe_stored(self, kind: ConfigResource, name: str, options: Mapping[str, Option], source: ConfigSource) -> list[ConfigEntry]:
