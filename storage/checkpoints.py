@@ -1,0 +1,114 @@
+"""The text files of the data directory: offset checkpoints, leader epochs, partition.metadata, meta.properties, the clean marker.
+
+A damaged one counts as absent, with one warning: none of them holds anything that the logs cannot tell again
+(Kafka takes the whole directory offline). Format of a checkpoint: `0`, the number of lines, the lines.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import uuid
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.primitives import uuid_from_kafka, uuid_to_kafka
+from oncelog.storage.env import FileSystem
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_STARTS = "log-start-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+META_PROPERTIES = "meta.properties"
+CLEAN_MARKER = ".kafka_cleanshutdown"
+
+_log = logging.getLogger(__name__)
+_METADATA = re.compile(r"version: (\d+)\ntopic_id: ([A-Za-z0-9_-]{22})\s*")
+
+
+def _read(fs: FileSystem, path: Path) -> str | None:
+    try:
+        return fs.read(path).decode()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        _log.warning("unreadable, taken for absent file=%s error=%s", path, error)
+        return None
+
+
+def _lines(fs: FileSystem, path: Path, fields: int) -> list[list[str]]:
+    text = _read(fs, path)
+    if not text:
+        return []
+    version, _, rest = text.partition("\n")
+    count, _, body = rest.partition("\n")
+    rows = [line.split() for line in body.splitlines()]
+    numbers = [number for row in rows for number in row[-2:]]
+    sound = version == "0" and count == str(len(rows)) and all(len(row) == fields for row in rows)
+    if not sound or not all(re.fullmatch(r"-?\d+", number) for number in numbers):
+        _log.warning("damaged, taken for absent file=%s", path)
+        return []
+    return rows
+
+
+def _write(fs: FileSystem, path: Path, rows: list[str]) -> None:
+    fs.write_atomic(path, "".join(f"{line}\n" for line in ("0", len(rows), *rows)).encode())
+
+
+def read_offsets(fs: FileSystem, path: Path) -> dict[TopicPartition, int]:
+    """`topic partition offset` lines; {} when absent or damaged."""
+    return {TopicPartition(topic, int(partition)): int(offset) for topic, partition, offset in _lines(fs, path, 3)}
+
+
+def write_offsets(fs: FileSystem, path: Path, offsets: Mapping[TopicPartition, int]) -> None:
+    _write(fs, path, [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()])
+
+
+def read_epochs(fs: FileSystem, path: Path) -> list[tuple[int, int]]:
+    """(epoch, start offset) lines; [] when absent, damaged or not rising."""
+    epochs = [(int(epoch), int(start)) for epoch, start in _lines(fs, path, 2)]
+    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(epochs, epochs[1:], strict=False))
+    return epochs if rising else []
+
+
+def write_epochs(fs: FileSystem, path: Path, epochs: Iterable[tuple[int, int]]) -> None:
+    _write(fs, path, [f"{epoch} {start}" for epoch, start in epochs])
+
+
+def read_topic_id(fs: FileSystem, path: Path) -> uuid.UUID | None:
+    """The id in partition.metadata; None when absent or damaged."""
+    text = _read(fs, path)
+    if text is None:
+        return None
+    match = _METADATA.fullmatch(text)
+    topic_id = uuid_from_kafka(match[2]) if match else None
+    if topic_id is None or topic_id.int == 0:
+        _log.warning("damaged, taken for absent file=%s", path)
+        return None
+    return topic_id
+
+
+def topic_id_text(topic_id: uuid.UUID) -> bytes:
+    return f"version: 0\ntopic_id: {uuid_to_kafka(topic_id)}".encode()
+
+
+def read_meta_properties(fs: FileSystem, path: Path) -> dict[str, str]:
+    """Keys of meta.properties; {} when absent or damaged."""
+    values = {}
+    for line in (_read(fs, path) or "").splitlines():
+        key, separator, value = line.partition("=")
+        if separator and not line.lstrip().startswith("#"):
+            values[key.strip()] = value.strip()
+    return values
+
+
+def write_meta_properties(fs: FileSystem, path: Path, values: Mapping[str, str]) -> None:
+    fs.write_atomic(path, "".join(f"{key}={value}\n" for key, value in sorted(values.items())).encode())
+
+
+def write_clean_marker(fs: FileSystem, path: Path) -> None:
+    fs.write_atomic(path, json.dumps({"version": 0, "brokerEpoch": -1}, separators=(",", ":")).encode())

@@ -1,0 +1,158 @@
+"""Group commit: one fdatasync covers everything appended to a log since the last one, off the event loop.
+
+A log asks with `request`; the flusher takes a `FlushJob` from it, runs it on a worker thread and hands the outcome back on the loop.
+While a job of a log runs, later requests wait and become one job. fdatasync frees the GIL, so a few threads serve many logs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from oncelog.storage.env import File, FileSystem
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class FlushJob:
+    """What makes a log durable up to `end_offset`. `run` is called on any thread; everything else on the loop's."""
+
+    fs: FileSystem
+    end_offset: int
+    files: Sequence[File]
+    pinned: Sequence[str]
+    folders: Sequence[Path] = ()
+    actions: Sequence[Callable[[], None]] = ()
+    unfinished: list[Callable[[], None]] = field(default_factory=list)
+    problem: OSError | None = None
+
+    def run(self) -> None:
+        """Sync the data, then write what recovery could also do without: a full disk there loses nothing. Raises OSError."""
+        for file in self.files:
+            file.datasync()
+        for folder in self.folders:
+            self.fs.sync_dir(folder)
+        for position, action in enumerate(self.actions):
+            try:
+                action()
+            except OSError as error:
+                self.problem = error
+                self.unfinished = list(self.actions[position:])
+                return
+
+
+class FlushTarget(Protocol):
+    """What a flusher needs of a log."""
+
+    def begin_flush(self) -> FlushJob | None: ...
+
+    def end_flush(self, job: FlushJob, error: OSError | None) -> None: ...
+
+
+class Flusher(Protocol):
+    """Makes logs durable, soon."""
+
+    def request(self, log: FlushTarget) -> None: ...
+
+    def close(self) -> None:
+        """Finish what is under way; outcomes are handed back before it returns."""
+
+
+def flush_now(log: FlushTarget) -> None:
+    """One job, here and now."""
+    job = log.begin_flush()
+    if job is None:
+        return
+    try:
+        job.run()
+    except OSError as error:
+        log.end_flush(job, error)
+    else:
+        log.end_flush(job, None)
+
+
+class InlineFlusher:
+    """Flushes before `request` returns: for tests, simulation and command line tools."""
+
+    def request(self, log: FlushTarget) -> None:
+        flush_now(log)
+
+    def close(self) -> None:
+        """Nothing is ever under way."""
+
+
+class ThreadFlusher:
+    """Worker threads, completion on `loop`."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, threads: int = 4) -> None:
+        self._loop = loop
+        self._wanted: dict[FlushTarget, None] = {}
+        self._busy: set[FlushTarget] = set()
+        self._scheduled = False
+        self._jobs: queue.SimpleQueue[tuple[FlushTarget, FlushJob] | None] = queue.SimpleQueue()
+        self._done: deque[tuple[FlushTarget, FlushJob, OSError | None]] = deque()
+        self._threads = [threading.Thread(target=self._work, name=f"oncelog-flush-{n}", daemon=True) for n in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def request(self, log: FlushTarget) -> None:
+        self._wanted[log] = None
+        if not self._scheduled and log not in self._busy:
+            self._scheduled = True
+            self._loop.call_soon(self._submit)
+
+    def _submit(self) -> None:
+        self._scheduled = False
+        for log in [log for log in self._wanted if log not in self._busy]:
+            del self._wanted[log]
+            job = log.begin_flush()
+            if job is not None:
+                self._busy.add(log)
+                self._jobs.put((log, job))
+
+    def _work(self) -> None:
+        while (item := self._jobs.get()) is not None:
+            log, job = item
+            error: OSError | None = None
+            try:
+                job.run()
+            except OSError as problem:
+                error = problem
+            self._done.append((log, job, error))
+            try:
+                self._loop.call_soon_threadsafe(self._complete)
+            except RuntimeError:  # the loop is closed: close() collects the outcome
+                _log.debug("flush finished after the loop was closed")
+
+    def _complete(self) -> None:
+        while self._done:
+            log, job, error = self._done.popleft()
+            self._busy.discard(log)
+            log.end_flush(job, error)
+        if self._wanted and not self._scheduled:
+            self._submit()
+
+    def close(self) -> None:
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._complete_all()
+
+    def _complete_all(self) -> None:
+        wanted = list(self._wanted)
+        self._wanted.clear()
+        while self._done:
+            log, job, error = self._done.popleft()
+            self._busy.discard(log)
+            log.end_flush(job, error)
+        for log in wanted:
+            flush_now(log)

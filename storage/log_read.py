@@ -1,0 +1,194 @@
+"""Reading a log: fetch by isolation level, the aborted transactions beside it, offsets by timestamp (`LocalLog.read`, `UnifiedLog`)."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.names import IsolationLevel
+from oncelog.protocol.primitives import crc32c
+from oncelog.protocol.records import CorruptBatch, iter_records
+from oncelog.storage import producer_files, producer_replay
+from oncelog.storage.env import Buffer
+from oncelog.storage.segment import Segment
+from oncelog.storage.txn_index import AbortedTxn, collect_aborted, encode_aborted
+
+if TYPE_CHECKING:
+    from oncelog.storage.log import Log
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+NONE = (-1, -1, -1)
+_HINTS = 32
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class FetchData:
+    """`records`: whole stored batches, the first of which may begin below the asked offset. `aborted` is None for read_uncommitted."""
+
+    records: Buffer
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    aborted: list[AbortedTxn] | None
+
+
+class Reader:
+    """Remembers where the last reads ended: a consumer that follows needs no search."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._hints: OrderedDict[int, tuple[Segment, int]] = OrderedDict()
+        self._end: tuple[int, Segment, int] | None = None
+        self._vouched: dict[int, tuple[int, int]] | None = None
+
+    def read(self, offset: int, max_bytes: int, isolation: IsolationLevel | int, min_one_message: bool) -> FetchData:
+        log = self._log
+        if log.offline is not None:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log for partition {log.topic_partition} is offline: {log.offline}")
+        if not log.log_start_offset <= offset <= log.log_end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset} for partition {log.topic_partition}, "
+                f"but we only have log segments from offset {log.log_start_offset} to {log.log_end_offset}.",
+            )
+        end = log.readable_end(isolation)
+        data: bytes = b""
+        upper = end
+        if offset < end:
+            try:
+                data, upper = self._read(offset, end, max_bytes, min_one_message)
+            except OSError as error:
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while reading {log.topic_partition}: {error}") from error
+        aborted = None
+        if isolation:
+            aborted = self._aborted(offset, upper) if data else []
+        return FetchData(data, log.high_watermark, log.last_stable_offset, log.log_start_offset, aborted)
+
+    def _read(self, offset: int, end: int, max_bytes: int, min_one_message: bool) -> tuple[bytes, int]:
+        found = self._find(offset, end)
+        if found is None:
+            return b"", end
+        segment, position = found
+        end_position = self._end_position(segment, end)
+        data, next_offset = segment.read(position, max_bytes, end_position, min_one_message=min_one_message)
+        if data and next_offset >= 0 and position + len(data) < segment.size + 1:
+            self._remember(next_offset, segment, position + len(data))
+        return data, next_offset if next_offset >= 0 else end
+
+    def _find(self, offset: int, end: int) -> tuple[Segment, int] | None:
+        """Where the first batch at or behind `offset` stands, if it begins below `end`."""
+        hint = self._hints.pop(offset, None)
+        segments = self._log.segments
+        if hint is not None and hint[1] < hint[0].size:
+            return hint
+        slot = segments.floor(offset)
+        while slot < len(segments) and segments[slot].base_offset < end:
+            position = segments[slot].locate(offset)
+            if position is not None:
+                return segments[slot], position
+            slot += 1
+        return None
+
+    def _remember(self, offset: int, segment: Segment, position: int) -> None:
+        self._hints[offset] = segment, position
+        if len(self._hints) > _HINTS:
+            self._hints.popitem(last=False)
+
+    def forget(self) -> None:
+        """Segments were replaced."""
+        self._hints.clear()
+        self._end = None
+        self._vouched = None
+
+    def _end_position(self, segment: Segment, end: int) -> int:
+        if end >= self._log.log_end_offset:
+            return segment.size
+        if self._end is not None and self._end[0] == end and self._end[1] is segment:
+            return self._end[2]
+        position = segment.locate(end)
+        if position is None:
+            return segment.size
+        self._end = end, segment, position
+        return position
+
+    # -- aborted transactions
+
+    def _aborted(self, offset: int, upper: int) -> list[AbortedTxn]:
+        """Transactions that overlap [offset, upper), by first offset."""
+        segments = self._log.segments
+        found: list[AbortedTxn] = []
+        for slot in range(segments.floor(offset), len(segments)):
+            if collect_aborted(self._checked_aborted(segments[slot]), offset, upper, found):
+                break
+        found.sort(key=lambda entry: entry.first_offset)
+        return found
+
+    def _checked_aborted(self, segment: Segment) -> list[AbortedTxn]:
+        """The segment's index, compared with the abort markers unless the voucher knows it: a lost entry would show aborted records."""
+        if segment.txn_index_checked:
+            return segment.aborted
+        if self._vouched is None:
+            self._vouched = producer_files.vouched(self._log.env.fs, self._log.folder)
+        entries = segment.aborted
+        data = encode_aborted(entries)
+        if self._vouched.get(segment.base_offset, (0, -1)) == (len(data), crc32c(data)):
+            segment.txn_index_checked = True
+            return entries
+        right = producer_replay.aborted_of(self._log, segment)
+        if right != entries:
+            _log.warning("txn index rebuilt segment=%s entries=%d found=%d", segment.log_path, len(right), len(entries))
+            segment.replace_aborted(right)
+        segment.txn_index_checked = True
+        return segment.aborted
+
+    # -- offsets by timestamp
+
+    def offset_for_timestamp(self, timestamp: int, isolation: IsolationLevel | int) -> tuple[int, int, int]:
+        log = self._log
+        if timestamp == LATEST:
+            return log.readable_end(isolation), -1, log.leader_epoch
+        if timestamp in (EARLIEST, EARLIEST_LOCAL):
+            return log.log_start_offset, -1, max(log.epochs.epoch_of(log.log_start_offset), 0)
+        if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+            return NONE
+        try:
+            found = self._max_timestamp() if timestamp == MAX_TIMESTAMP else self._by_timestamp(timestamp)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while reading {log.topic_partition}: {error}") from error
+        return found if found[0] < log.readable_end(isolation) else NONE
+
+    def _max_timestamp(self) -> tuple[int, int, int]:
+        best = max(self._log.segments, key=lambda segment: (segment.largest_timestamp, -segment.base_offset))
+        if best.largest_timestamp < 0:
+            return NONE
+        return self._first_record(best, best.largest_timestamp, best.largest_timestamp_floor())
+
+    def _by_timestamp(self, timestamp: int) -> tuple[int, int, int]:
+        for segment in self._log.segments:
+            if segment.largest_timestamp >= timestamp:
+                found = self._first_record(segment, timestamp, segment.time_index.floor(timestamp)[1])
+                if found != NONE:
+                    return found
+        return NONE
+
+    def _first_record(self, segment: Segment, timestamp: int, from_offset: int) -> tuple[int, int, int]:
+        """The first record at or after `timestamp`, in batches from the one that holds `from_offset`."""
+        start = self._log.log_start_offset
+        position = segment.locate(max(from_offset, start))
+        if position is None:
+            return NONE
+        for at, header in segment.headers(position):
+            if header.max_timestamp < timestamp or header.last_offset < start:
+                continue
+            try:
+                for record in iter_records(segment.read_at(at, header.size_bytes)):
+                    if record.timestamp >= timestamp and record.offset >= start:
+                        return record.offset, record.timestamp, header.partition_leader_epoch
+            except CorruptBatch as error:
+                _log.warning("batch not readable segment=%s position=%d error=%s", segment.log_path, at, error)
+        return NONE

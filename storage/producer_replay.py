@@ -1,0 +1,113 @@
+"""Producer state and aborted transactions out of the batches themselves: headers are enough, markers are read."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oncelog.protocol.control_records import parse_end_transaction_marker
+from oncelog.protocol.records import BatchHeader, CorruptBatch
+from oncelog.storage import producer_files
+from oncelog.storage.env import FileSystem
+from oncelog.storage.producer_state import ProducerState
+from oncelog.storage.segment import Segment
+from oncelog.storage.txn_index import AbortedTxn
+
+if TYPE_CHECKING:
+    from oncelog.storage.log import Log
+
+_log = logging.getLogger(__name__)
+
+
+def replay_batch(state: ProducerState, header: BatchHeader, batch: bytes | memoryview | None, arrival_ms: int) -> AbortedTxn | None:
+    """Apply one stored batch; `batch` (whole) is needed for control batches. What it aborted, if it did."""
+    if header.producer_id < 0:
+        return None
+    if not header.is_control:
+        state.append_batch(header, arrival_ms)
+        return None
+    assert batch is not None
+    try:
+        marker = parse_end_transaction_marker(batch)
+    except CorruptBatch as error:
+        _log.warning("marker not readable offset=%d error=%s", header.base_offset, error)
+        return None
+    if marker is None:
+        return None
+    timestamp = header.max_timestamp
+    completed = state.end_transaction(
+        header.producer_id, header.producer_epoch, marker.coordinator_epoch, header.last_offset, timestamp, arrival_ms, marker.commit
+    )
+    if completed is None:
+        return None
+    aborted = state.aborted_txn(completed) if completed.aborted else None
+    state.complete(completed)
+    return aborted
+
+
+def replay_segment(state: ProducerState, segment: Segment, from_offset: int, to_offset: int) -> list[AbortedTxn]:
+    """Apply the batches of `segment` in [from, to); what they aborted. Raises OSError."""
+    position = segment.locate(from_offset) if from_offset > segment.base_offset else 0
+    if position is None or segment.size == 0:
+        return []
+    arrival_ms = segment.mtime_ms()
+    aborted = []
+    for at, header in segment.headers(position):
+        if header.last_offset < from_offset:
+            continue
+        if header.base_offset >= to_offset:
+            break
+        if header.producer_id >= 0:
+            batch = segment.read_at(at, header.size_bytes) if header.is_control else None
+            entry = replay_batch(state, header, batch, arrival_ms)
+            if entry is not None:
+                aborted.append(entry)
+    return aborted
+
+
+def state_at(fs: FileSystem, folder: Path, segments: Iterable[Segment], log_start: int, offset: int) -> ProducerState:
+    """What was known of the producers when the log ended at `offset`. Raises OSError."""
+    state = ProducerState()
+    begin = log_start
+    loaded = producer_files.load_newest(fs, folder, offset, log_start - 1)
+    if loaded is not None:
+        begin, entries = loaded
+        state.load(entries, begin)
+    ordered = list(segments)
+    for slot, segment in enumerate(ordered):
+        next_base = ordered[slot + 1].base_offset if slot + 1 < len(ordered) else offset
+        if next_base > begin and segment.base_offset < offset:
+            replay_segment(state, segment, begin, offset)
+    state.map_end_offset = offset
+    return state
+
+
+def aborted_of(log: Log, segment: Segment) -> list[AbortedTxn]:
+    """The entries that the markers of `segment` call for. Raises OSError.
+
+    Where compaction removed the records of an aborted transaction the marker stands alone: then an entry of the file is believed.
+    """
+    state = state_at(log.env.fs, log.folder, log.segments, log.log_start_offset, segment.base_offset)
+    right = {entry.last_offset: entry for entry in replay_segment(state, segment, segment.base_offset, log.log_end_offset)}
+    if len(right) == len(segment.aborted) and all(right.get(entry.last_offset) == entry for entry in segment.aborted):
+        return segment.aborted
+    for entry in segment.aborted:
+        if entry.last_offset not in right and _is_abort_marker(segment, entry):
+            right[entry.last_offset] = entry
+    return [right[offset] for offset in sorted(right)]
+
+
+def _is_abort_marker(segment: Segment, entry: AbortedTxn) -> bool:
+    position = segment.locate(entry.last_offset)
+    if position is None:
+        return False
+    _, header = next(segment.headers(position))
+    if not header.is_control or header.producer_id != entry.producer_id or header.last_offset != entry.last_offset:
+        return False
+    try:
+        marker = parse_end_transaction_marker(segment.read_at(position, header.size_bytes))
+    except CorruptBatch:
+        return False
+    return marker is not None and not marker.commit

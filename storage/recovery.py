@@ -1,0 +1,248 @@
+"""Opening a log: finish or undo what a crash cut off, check what cannot be trusted, keep whatever can be kept (Kafka's `LogLoader`).
+
+After an orderly stop only the tail of the active segment is read, from its last index entry on. Otherwise every segment from the recovery
+point on is checked batch by batch (`salvage.py`) and its indexes are built again. Nothing that was acknowledged is dropped silently:
+cut bytes go to `quarantine-…` files, which Kafka ignores, and one line of the log says which offsets they held.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.records import HEADER_SIZE, parse_header
+from oncelog.storage import producer_files
+from oncelog.storage.config import LogConfig
+from oncelog.storage.descriptors import Descriptors
+from oncelog.storage.env import Env
+from oncelog.storage.flush import Flusher
+from oncelog.storage.leader_epochs import LeaderEpochs
+from oncelog.storage.log import Log
+from oncelog.storage.log_segments import CLEANED, DELETED, SWAP
+from oncelog.storage.producer_replay import state_at
+from oncelog.storage.salvage import check_segment
+from oncelog.storage.segment import Segment, file_name
+
+_NUMBERED = re.compile(r"(\d{20})(\.(?:log|index|timeindex|txnindex|snapshot))((?:\.deleted|\.cleaned|\.swap)?)")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the checkpoints of the data directory say about one log; -1 for nothing."""
+
+    clean: bool = False
+    recovery_point: int = 0
+    log_start: int = 0
+    high_watermark: int = -1
+
+
+def open_log(
+    env: Env,
+    folder: Path,
+    topic_partition: TopicPartition,
+    topic_id: uuid.UUID,
+    config: LogConfig,
+    descriptors: Descriptors,
+    flusher: Flusher,
+    remembered: Remembered,
+) -> Log:
+    """The log in `folder`, checked as far as needed. Raises OSError."""
+    fs = env.fs
+    names = _settle_leftovers(env, folder, fs.list(folder))
+    segments = _load_segments(env, folder, names, descriptors, config)
+    lost_files = not segments and remembered.high_watermark > 0
+    if not segments:
+        base = max(remembered.log_start, remembered.high_watermark, 0)
+        segments = [Segment.create(descriptors, folder, base, config.index_interval_bytes, env.clock.time_ms())]
+    end, checked = _check(segments, remembered, topic_partition)
+    if remembered.high_watermark > end or lost_files:
+        end = _report_missing(env, segments, descriptors, config, remembered, end, topic_partition)
+    start = _log_start(segments, remembered, end, topic_partition)
+    epochs = LeaderEpochs(fs, folder)
+    _load_epochs(epochs, segments, start, end)
+    _drop_stray_snapshots(env, folder, segments, end)
+    state = state_at(fs, folder, segments, segments[0].base_offset, end)
+    state.expire(env.clock.time_ms(), config.producer_id_expiration_ms)
+    log = Log(env, folder, topic_partition, topic_id, config, descriptors, flusher, segments, state, epochs, start, end)
+    snapshots = producer_files.snapshots(fs, folder)
+    log.last_snapshot_offset = snapshots[-1] if snapshots else -1
+    if checked:
+        log.take_snapshot()
+    return log
+
+
+# -- files
+
+
+def _settle_leftovers(env: Env, folder: Path, names: list[str]) -> list[str]:
+    """Kafka's rules for `.deleted`, `.cleaned`, `.swap` (and our drafts); the names that are left."""
+    fs = env.fs
+    matches = [(name, match) for name in names if (match := _NUMBERED.fullmatch(name))]
+    if not any(match[3] for _, match in matches) and not any(name.endswith(".tmp") for name in names):
+        return names
+    cleaned = [int(match[1]) for _, match in matches if match[3] == CLEANED]
+    undone = min(cleaned, default=None)
+    swaps: dict[str, int] = {}
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        if name.endswith((DELETED, CLEANED, ".tmp")):
+            fs.unlink(folder / name)
+        elif match and match[3] == SWAP:
+            if undone is not None and int(match[1]) >= undone:
+                fs.unlink(folder / name)
+            else:
+                swaps[name] = int(match[1])
+    ranges = [(base, _swap_end(env, folder / name, base)) for name, base in swaps.items() if name.endswith(".log" + SWAP)]
+    if ranges:
+        low, high = min(base for base, _ in ranges), max(end for _, end in ranges)
+        for name, match in matches:
+            if not match[3] and low <= int(match[1]) < high:
+                fs.unlink(folder / name)
+    for name in swaps:
+        fs.rename(folder / name, folder / name.removesuffix(SWAP))
+    if swaps:
+        _log.warning("replacement of segments finished folder=%s files=%d", folder, len(swaps))
+    fs.sync_dir(folder)
+    return fs.list(folder)
+
+
+def _swap_end(env: Env, path: Path, base: int) -> int:
+    data = env.fs.read(path)
+    position, end = 0, base + 1
+    while position + HEADER_SIZE <= len(data):
+        header = parse_header(data, position)
+        if header.size_bytes < HEADER_SIZE:
+            break
+        end = header.next_offset
+        position += header.size_bytes
+    return end
+
+
+def _load_segments(env: Env, folder: Path, names: list[str], descriptors: Descriptors, config: LogConfig) -> list[Segment]:
+    fs = env.fs
+    present = set(names)
+    segments = []
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
+            if name.endswith((".log", ".index", ".timeindex", ".txnindex", ".snapshot")):
+                _log.warning("foreign file ignored folder=%s name=%s", folder, name)
+            continue
+        base, suffix = int(match[1]), match[2]
+        if suffix == ".log":
+            size = descriptors.get(f"{folder}/{name}").size()
+            segments.append(Segment(descriptors, folder, base, size, config.index_interval_bytes))
+        elif suffix in (".index", ".timeindex", ".txnindex") and file_name(base, ".log") not in present:
+            _log.warning("index without its log removed folder=%s name=%s", folder, name)
+            fs.unlink(folder / name)
+    return segments
+
+
+def _drop_stray_snapshots(env: Env, folder: Path, segments: list[Segment], end: int) -> None:
+    """Beyond the log end they are wrong; between segments only the largest is of use (`removeStraySnapshots`)."""
+    bases = {segment.base_offset for segment in segments[1:]}
+    found = producer_files.snapshots(env.fs, folder)
+    strays = [offset for offset in found if offset not in bases and offset <= end]
+    for offset in found:
+        if offset > end or (offset in strays and offset != strays[-1]):
+            producer_files.discard(env.fs, folder, offset)
+
+
+# -- checks
+
+
+def _check(segments: list[Segment], remembered: Remembered, topic_partition: TopicPartition) -> tuple[int, bool]:
+    """(log end, was anything checked in full)."""
+    first_dirty = len(segments) - 1
+    if not remembered.clean:
+        point = remembered.recovery_point
+        first_dirty = max((slot for slot, segment in enumerate(segments) if segment.base_offset <= point), default=0)
+    durable = max(remembered.recovery_point, remembered.high_watermark)
+    end = segments[0].base_offset
+    for slot, segment in enumerate(segments[:first_dirty]):
+        following = segments[slot + 1].base_offset
+        end = _end_of_sealed(segment)
+        if end != following and end >= 0:
+            _log.warning("gap between segments partition=%s offsets=%d..%d", topic_partition, end, following - 1)
+        end = following
+    checked = False
+    for slot in range(first_dirty, len(segments)):
+        segment = segments[slot]
+        tail = _trusted_tail(segment) if remembered.clean else None
+        full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail)
+        checked |= tail is None and segment.size > 0
+        following = segments[slot + 1].base_offset if slot + 1 < len(segments) else None
+        if following is not None and full_end != following:
+            _log.warning("gap between segments partition=%s offsets=%d..%d", topic_partition, full_end, following - 1)
+        end = full_end
+    return max(end, segments[-1].base_offset), checked
+
+
+def _end_of_sealed(segment: Segment) -> int:
+    """The offset behind the last batch, found from the last index entry; -1 for an empty segment."""
+    position = _trusted_tail(segment) or (0, 0)
+    end = -1
+    for _, header in segment.headers(position[0]):
+        end = header.next_offset
+    return end
+
+
+def _trusted_tail(segment: Segment) -> tuple[int, int] | None:
+    """(position, last offset) of the last index entry when it leads to that batch; None: the whole segment must be read."""
+    entry = segment.last_saved_entry()
+    return entry if entry is not None and segment.leads_to(*entry) else None
+
+
+def _report_missing(
+    env: Env,
+    segments: list[Segment],
+    descriptors: Descriptors,
+    config: LogConfig,
+    remembered: Remembered,
+    end: int,
+    topic_partition: TopicPartition,
+) -> int:
+    """Offsets that were acknowledged are not there: say so, and never hand them out again."""
+    expected = remembered.high_watermark
+    _log.error("data is missing partition=%s offsets=%d..%d log_end=%d", topic_partition, end, expected - 1, end)
+    if segments[-1].size and not segments[-1].was_cut and end < expected and remembered.clean:
+        segments[-1].save_indexes(final=True)
+        segments.append(
+            Segment.create(descriptors, segments[-1].folder, expected, config.index_interval_bytes, env.clock.time_ms())
+        )
+        return expected
+    return end
+
+
+def _log_start(segments: list[Segment], remembered: Remembered, end: int, topic_partition: TopicPartition) -> int:
+    start = max(remembered.log_start, segments[0].base_offset)
+    if start > end:
+        _log.error("checkpointed log start refused partition=%s log_start=%d log_end=%d", topic_partition, start, end)
+        return segments[0].base_offset
+    return start
+
+
+def _load_epochs(epochs: LeaderEpochs, segments: list[Segment], start: int, end: int) -> None:
+    """From the checkpoint, or from the batches when it is absent, damaged or contradicted by them."""
+    epochs.load()
+    epochs.truncate_from_end(end)
+    first = next((segment for segment in segments if segment.size >= HEADER_SIZE), None)
+    if first is None:
+        return
+    if not epochs.entries or epochs.entries[0][1] > max(start, first.base_offset):
+        epochs.entries = []
+        for segment in segments:
+            for _, header in segment.headers():
+                if header.partition_leader_epoch > epochs.latest:
+                    epochs.assign(header.partition_leader_epoch, header.base_offset)
+        epochs.dirty = True
+        _log.warning("leader epochs rebuilt folder=%s entries=%d", first.folder, len(epochs.entries))
+    with contextlib.suppress(IndexError):
+        epochs.truncate_from_start(start)

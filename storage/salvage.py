@@ -1,0 +1,252 @@
+"""Checking one segment batch by batch: cut a torn tail, mend what lies outside the CRC, take damaged bytes out and keep them aside.
+
+Base offset, length, leader epoch and magic of a batch are outside its CRC. When everything inside the CRC is whole they can be told from
+the neighbours and are written again. Bytes that stay damaged become a gap when good batches stand behind them that were acknowledged
+(below `durable`); what was never known to be durable is cut from the first damage on, as its writes may have been lost in any order.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from struct import Struct
+
+from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.primitives import crc32c
+from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
+from oncelog.storage.segment import MAX_RELATIVE_OFFSET, Segment
+
+_FRONT = Struct(">qiib")
+_LOOKS_LIKE_A_BATCH = re.compile(rb"(?=\x00\x00.{6}[\x00-\x06].{3}\x00.{3}\x02)", re.DOTALL)
+_CHUNK = 4 << 20
+
+_log = logging.getLogger(__name__)
+
+
+class LegacyLog(OSError):
+    """The segment holds messages of a format before Kafka 0.11, which this broker does not serve."""
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Where the check stands. `holes` are (position, end) of bytes to take out, in order."""
+
+    segment: Segment
+    next_offset: int
+    epoch: int = 0
+    last_crc: int = -1
+    holes: list[tuple[int, int]] = field(default_factory=list)
+    lost: list[tuple[int, int]] = field(default_factory=list)
+    mended: int = 0
+
+
+def check_segment(
+    segment: Segment, topic_partition: TopicPartition, durable: int, *, clean: bool, tail: tuple[int, int] | None
+) -> int:
+    """The offset behind the last good batch; the `.log` holds nothing but good batches afterwards.
+
+    With `tail` = (position, last offset) of a batch known to be right only what follows is read, else everything, and the indexes are
+    built again. Raises OSError.
+    """
+    size = segment.size
+    walk = _Walk(segment, segment.base_offset)
+    position = 0
+    if tail is not None:
+        position = tail[0]
+        if tail[1] >= 0:
+            known = parse_header(segment.read_at(position, HEADER_SIZE))
+            walk.next_offset, walk.epoch = known.base_offset, known.partition_leader_epoch
+    begin = position
+    good: list[tuple[int, BatchHeader]] = []
+    while position < size:
+        header = _good_batch(walk, position)
+        if header is None:
+            following = _find_good(walk, position + 1)
+            header = _mend(walk, position, following if following is not None else size, durable, clean=clean)
+        if header is None:
+            stop = following
+            if stop is not None and not clean and parse_header(segment.read_at(stop, HEADER_SIZE)).base_offset >= durable:
+                stop = None
+            walk.holes.append((position, stop if stop is not None else size))
+            resumed = parse_header(segment.read_at(stop, HEADER_SIZE)).base_offset if stop is not None else -1
+            walk.lost.append((walk.next_offset, resumed))
+            if stop is None:
+                break
+            position = stop
+            continue
+        good.append((position, header))
+        walk.next_offset, walk.epoch, walk.last_crc = header.next_offset, header.partition_leader_epoch, header.crc
+        position += header.size_bytes
+    if walk.holes:
+        _take_out(walk, size, topic_partition)
+    if tail is None or walk.holes or walk.mended:
+        if begin or walk.holes:
+            segment.rebuild_indexes("the log was mended")
+        else:
+            segment.reset_indexes()
+            for at, header in good:
+                segment.account(at, header.size_bytes, header.last_offset, header.max_timestamp)
+        segment.txn_index_checked = False
+    else:
+        segment.resume(good)
+    return walk.next_offset
+
+
+def _good_batch(walk: _Walk, position: int) -> BatchHeader | None:
+    """The batch at `position` if it is whole, right, and in its place."""
+    segment = walk.segment
+    head = segment.read_at(position, HEADER_SIZE)
+    if len(head) < HEADER_SIZE:
+        return None
+    header = parse_header(head)
+    size = header.size_bytes
+    if header.magic in (0, 1):
+        _refuse_legacy(segment, position, header)
+    if header.magic != CURRENT_MAGIC or size < HEADER_SIZE or position + size > segment.size or header.last_offset_delta < 0:
+        return None
+    if header.base_offset < walk.next_offset or header.partition_leader_epoch < walk.epoch:
+        return None
+    if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET or not _crc_holds(segment, position, size, header.crc):
+        return None
+    if header.base_offset > walk.next_offset or header.partition_leader_epoch > walk.epoch:
+        return header if _fits_what_follows(walk, position, header) else None
+    return header
+
+
+def _crc_holds(segment: Segment, position: int, size: int, crc: int) -> bool:
+    value = 0
+    at, end = position + CRC_START, position + size
+    while at < end:
+        piece = segment.read_at(at, min(_CHUNK, end - at))
+        value = crc32c(piece, value)
+        at += len(piece)
+    return value == crc
+
+
+def _fits_what_follows(walk: _Walk, position: int, header: BatchHeader) -> bool:
+    """A jump of offset or epoch is right unless the batch behind goes on as if it had not happened."""
+    following = walk.segment.read_at(position + header.size_bytes, HEADER_SIZE)
+    if len(following) < HEADER_SIZE:
+        return True
+    behind = parse_header(following)
+    if behind.magic != CURRENT_MAGIC:
+        return True
+    if behind.base_offset <= header.last_offset and behind.base_offset >= walk.next_offset + header.last_offset_delta + 1:
+        return False
+    if header.base_offset > walk.next_offset and behind.base_offset == walk.next_offset + header.last_offset_delta + 1:
+        return False
+    return not walk.epoch <= behind.partition_leader_epoch < header.partition_leader_epoch
+
+
+def _refuse_legacy(segment: Segment, position: int, header: BatchHeader) -> None:
+    message = segment.read_at(position + LOG_OVERHEAD, min(header.batch_length, 64 << 20) if header.batch_length > 0 else 0)
+    if len(message) > 5 and len(message) == header.batch_length and zlib.crc32(message[4:]) == int.from_bytes(message[:4], "big"):
+        raise LegacyLog(f"{segment.log_path}: message format {header.magic} at position {position} is older than Kafka 0.11")
+
+
+def _find_good(walk: _Walk, position: int) -> int | None:
+    """The next place at which a whole and right batch stands."""
+    segment = walk.segment
+    while position + HEADER_SIZE <= segment.size:
+        window = segment.read_at(position, _CHUNK + 17)
+        for match in _LOOKS_LIKE_A_BATCH.finditer(window):
+            header = _plausible(walk, position + match.start())
+            if header is not None:
+                return position + match.start()
+        position += _CHUNK
+    return None
+
+
+def _plausible(walk: _Walk, position: int) -> BatchHeader | None:
+    segment = walk.segment
+    head = segment.read_at(position, HEADER_SIZE)
+    if len(head) < HEADER_SIZE:
+        return None
+    header = parse_header(head)
+    size = header.size_bytes
+    if size < HEADER_SIZE or position + size > segment.size or header.base_offset < walk.next_offset or header.last_offset_delta < 0:
+        return None
+    if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET or header.partition_leader_epoch < walk.epoch:
+        return None
+    return header if _crc_holds(segment, position, size, header.crc) else None
+
+
+def _mend(walk: _Walk, position: int, end: int, durable: int, *, clean: bool) -> BatchHeader | None:
+    """Write the fields outside the CRC again when all else is right; None when it is not."""
+    segment = walk.segment
+    head = segment.read_at(position, HEADER_SIZE)
+    if len(head) < HEADER_SIZE:
+        return None
+    header = parse_header(head)
+    claimed = header.size_bytes
+    for size in dict.fromkeys((claimed, end - position)):
+        if not HEADER_SIZE <= size <= segment.size - position or not _crc_holds(segment, position, size, header.crc):
+            continue
+        if header.crc == walk.last_crc or header.last_offset_delta < 0:
+            return None  # the batch before once more
+        behind_at = position + size
+        behind = segment.read_at(behind_at, HEADER_SIZE)
+        next_offset = walk.next_offset + header.last_offset_delta + 1
+        if len(behind) == HEADER_SIZE:
+            known = parse_header(behind).base_offset == next_offset
+        else:
+            known = next_offset == durable or not walk.next_offset <= header.base_offset <= segment.base_offset + MAX_RELATIVE_OFFSET
+        base_offset = walk.next_offset if known else header.base_offset
+        if base_offset < walk.next_offset:
+            return None
+        header.base_offset, header.batch_length, header.magic = base_offset, size - LOG_OVERHEAD, CURRENT_MAGIC
+        header.partition_leader_epoch = walk.epoch
+        front = _FRONT.pack(base_offset, header.batch_length, walk.epoch, CURRENT_MAGIC)
+        segment.overwrite(position, front)
+        walk.mended += 1
+        _log.warning("batch header mended segment=%s position=%d offset=%d", segment.log_path, position, base_offset)
+        return header
+    return None
+
+
+def _take_out(walk: _Walk, size: int, topic_partition: TopicPartition) -> None:
+    """Write the damaged bytes aside unless they are a torn last batch, then cut or close up the `.log`."""
+    segment = walk.segment
+    for (position, end), (first, resumed) in zip(walk.holes, walk.lost, strict=True):
+        if end == size and _is_torn(segment, position):
+            _log.warning("torn tail cut partition=%s offset=%d bytes=%d", topic_partition, first, end - position)
+            continue
+        name = f"quarantine-{segment.base_offset:020d}-{position}-{first}"
+        kept = segment.copy_aside(name, position, end)
+        _log.error(
+            "damaged batches taken out partition=%s offsets=%d..%s bytes=%d kept_in=%s",
+            topic_partition,
+            first,
+            resumed - 1 if resumed >= 0 else "end",
+            end - position,
+            kept,
+        )
+    if len(walk.holes) == 1 and walk.holes[0][1] == size:
+        segment.truncate(walk.holes[0][0])
+        segment.was_cut = True
+        return
+    segment.rewrite(list(_kept_ranges(walk.holes, size)))
+
+
+def _is_torn(segment: Segment, position: int) -> bool:
+    """The rest is one batch that the file ends in, too short for a header, or zeros."""
+    rest = segment.size - position
+    if rest < HEADER_SIZE:
+        return True
+    header = parse_header(segment.read_at(position, HEADER_SIZE))
+    if header.magic == CURRENT_MAGIC and rest < header.size_bytes < 1 << 30 and header.partition_leader_epoch >= 0:
+        return True
+    return rest <= _CHUNK and not any(segment.read_at(position, rest))
+
+
+def _kept_ranges(holes: list[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+    at = 0
+    for begin, end in holes:
+        if begin > at:
+            yield at, begin
+        at = end
+    if at < size:
+        yield at, size
