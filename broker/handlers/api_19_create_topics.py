@@ -59,7 +59,7 @@ def _create(topic: Any, ctx: RequestContext, *, timeout_ms: int, validate_only: 
     if not validate_only:
         topic_id = ctx.broker.logs.create_topic(name, partitions, configs).topic_id
     result = messages.CreateTopicsResponse.CreatableTopicResult(
-        name=name, topic_id=topic_id, num_partitions=partitions, replication_factor=replication_factor
+        name=name, topic_id=topic_id, error_message=None, num_partitions=partitions, replication_factor=replication_factor
     )
     if ctx.api_version >= _FIRST_WITH_DETAILS:
         _tell_configs(result, configs, ctx)

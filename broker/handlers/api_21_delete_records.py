@@ -16,9 +16,6 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import INTERNAL_TOPICS
-from oncelog.storage.log import Log
-
-_TO_HIGH_WATERMARK = -1
 
 
 @api(ApiKey.DELETE_RECORDS, 0, 2)
@@ -36,23 +33,13 @@ def handle(req: Any, ctx: RequestContext) -> Any:
 def _delete(ctx: RequestContext, topic: str, asked: Any) -> Any:
     low_watermark = -1
     log, error = readable_log(ctx, AclOperation.DELETE, topic, asked.partition_index, -1)
-    if log is not None:
+    if topic in INTERNAL_TOPICS:
+        error = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif log is not None:
         try:
-            low_watermark = _move_start(log, asked.offset)
+            low_watermark = log.delete_records(asked.offset)
         except KafkaError as refused:
             error = refused.code
     return messages.DeleteRecordsResponse.DeleteRecordsTopicResult.DeleteRecordsPartitionResult(
         partition_index=asked.partition_index, low_watermark=low_watermark, error_code=error
     )
-
-
-def _move_start(log: Log, offset: int) -> int:
-    """The log start afterwards. Raises KafkaError 1, 17, 44, 56 (`Partition.deleteRecordsOnLeader`)."""
-    if log.topic_partition.topic in INTERNAL_TOPICS:
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    if not log.config.delete:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION)
-    target = log.high_watermark if offset == _TO_HIGH_WATERMARK else offset
-    if not 0 <= target <= log.high_watermark:
-        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    return log.delete_records(target) if target > log.log_start_offset else log.log_start_offset
