@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from oncelog.coordinator.runtime import CoordinatorRuntime
+from oncelog.coordinator.txn_log import TxnShard
 from oncelog.coordinator.txn_state import TransactionState as S
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.names import TopicPartition
+from oncelog.storage.env import Env, SeededRandom
 from support.txn_bench import TIMEOUT_MS, Bench
 
 IDS = ("t", "u", "v")
@@ -115,6 +120,17 @@ class TransactionalIds(RuleBasedStateMachine):
                 assert (txn.producer_epoch, log.topic_partition in txn.partitions) == (epoch, True)
 
     @invariant()
+    def replaying_everything_from_zero_gives_the_live_state(self) -> None:
+        if not hasattr(self, "bench"):
+            return
+        live = self.bench.service.runtime
+        rebuilt = CoordinatorRuntime(
+            Env(self.bench.clock, SeededRandom(1), cast(Any, None)), cast(Any, self.bench.logs), live.topic, live.partitions, {}, TxnShard
+        )
+        rebuilt.load()
+        assert [shard.transactions for shard in rebuilt.shards()] == [shard.transactions for shard in live.shards()]
+
+    @invariant()
     def epochs_only_rise(self) -> None:
         if not hasattr(self, "bench"):
             return
@@ -125,4 +141,4 @@ class TransactionalIds(RuleBasedStateMachine):
 
 
 TestTransactionalIds = TransactionalIds.TestCase
-TestTransactionalIds.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestTransactionalIds.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)

@@ -1,0 +1,116 @@
+"""TxnOffsetCommit (28), v0-5.
+
+Offsets that become committed with the producer's transaction. v0-4: the group's partition of `__consumer_offsets` must have been added
+(AddOffsetsToTxn); v5 adds it itself. v2: leader epoch. v3: flexible; generation, member and instance, so that a fenced member is refused.
+v4: 120 may be answered. A fenced producer is told 47 in every version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.replies import all_of, then
+from oncelog.coordinator.offsets import OffsetToCommit
+from oncelog.coordinator.runtime import LogPosition
+from oncelog.coordinator.txn_errors import txn_offset_commit_error
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode
+from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
+
+_FIRST_ADDING_VERSION = 5
+_Verdicts = dict[TopicPartition, ErrorCode]
+
+
+@api(ApiKey.TXN_OFFSET_COMMIT, 0, 5)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Check, add, append: in one turn."""
+    refusal = _refusal(req, ctx)
+    verdicts: _Verdicts = {}
+    offsets: dict[TopicPartition, OffsetToCommit] = {}
+    for topic in req.topics:
+        for partition in topic.partitions:
+            place = TopicPartition(topic.name, partition.partition_index)
+            code = refusal if refusal is not ErrorCode.NONE else _topic_refusal(place, ctx)
+            if code is ErrorCode.NONE:
+                offsets[place] = OffsetToCommit(
+                    partition.committed_offset, partition.committed_leader_epoch, partition.committed_metadata or ""
+                )
+            else:
+                verdicts[place] = code
+    return then(_commit(req, ctx, offsets), lambda codes: _answer(req, verdicts | codes))
+
+
+def _refusal(req: Any, ctx: RequestContext) -> ErrorCode:
+    if not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, req.transactional_id):
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if not ctx.authorize(AclOperation.READ, ResourceType.GROUP, req.group_id):
+        return ErrorCode.GROUP_AUTHORIZATION_FAILED
+    return ErrorCode.NONE
+
+
+def _topic_refusal(place: TopicPartition, ctx: RequestContext) -> ErrorCode:
+    if not ctx.authorize(AclOperation.READ, ResourceType.TOPIC, place.topic):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return ErrorCode.NONE if ctx.broker.logs.log(place) is not None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _commit(req: Any, ctx: RequestContext, offsets: dict[TopicPartition, OffsetToCommit]) -> _Verdicts | asyncio.Future[_Verdicts]:
+    if not offsets:
+        return {}
+    version = ctx.api_version
+    if req.group_id == "":
+        return dict.fromkeys(offsets, ErrorCode.INVALID_GROUP_ID)
+    groups, transactions = ctx.broker.groups, ctx.broker.transactions
+    place = TopicPartition(CONSUMER_OFFSETS, groups.partition_for(req.group_id))
+    admitted, position = transactions.admit(
+        req.transactional_id, req.producer_id, req.producer_epoch, [place], implicit_add=version >= _FIRST_ADDING_VERSION
+    )
+    if admitted[place] is not ErrorCode.NONE:
+        return dict.fromkeys(offsets, txn_offset_commit_error(admitted[place], version))
+    reply = groups.txn_commit_offsets(
+        req.group_id,
+        req.member_id,
+        req.generation_id,
+        req.group_instance_id,
+        offsets,
+        producer_id=req.producer_id,
+        producer_epoch=req.producer_epoch,
+    )
+    return then(
+        all_of([reply, _durable(ctx, position)]),
+        lambda both: {each: txn_offset_commit_error(code, version) for each, code in both[0].items()},
+    )
+
+
+def _durable(ctx: RequestContext, position: LogPosition | None) -> Any:
+    """None once the record that added the partition is on disk, or a future of that."""
+    if position is None:
+        return None
+    added: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    ctx.broker.transactions.when_durable(position, lambda error: added.set_result(None) if error is None else added.set_exception(error))
+    return added
+
+
+def _answer(req: Any, verdicts: _Verdicts) -> Any:
+    topic_kind = messages.TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
+    partition_kind = topic_kind.TxnOffsetCommitResponsePartition
+    return messages.TxnOffsetCommitResponse(
+        topics=[
+            topic_kind(
+                name=topic.name,
+                partitions=[
+                    partition_kind(
+                        partition_index=partition.partition_index,
+                        error_code=verdicts[TopicPartition(topic.name, partition.partition_index)],
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in req.topics
+        ]
+    )
