@@ -1,0 +1,238 @@
+"""The broker's settings: one namespace of Kafka's names over all rooms, from defaults, file, environment and command line.
+
+Later wins: defaults < `server.properties` < environment (`KAFKA_` prefix; `_` is `.`, `__` is `_`, `___` is `-`) < `--override`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from oncelog.broker.auth.config import AuthConfig
+from oncelog.broker.known_settings import KNOWN_UNUSED
+from oncelog.coordinator.group_config import GroupConfig
+from oncelog.coordinator.txn_config import TxnConfig
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, SHORT, STRING, Option, option, options_of, parse_settings, settings
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.storage.config import LogConfig
+
+_log = logging.getLogger(__name__)
+
+
+@settings
+class ServerConfig:
+    """What belongs to the server itself: identity, listeners, limits, topics."""
+
+    node_id: int = option("node.id", INT, 1, "The node id of this broker.", at_least=0, aliases=("broker.id",))
+    listeners: tuple[str, ...] = option(
+        "listeners", LIST, ("PLAINTEXT://127.0.0.1:9092",), "Where to listen: NAME://host:port, separated by commas."
+    )
+    advertised_listeners: tuple[str, ...] = option(
+        "advertised.listeners", LIST, (), "What clients are told to dial; a listener that is not named tells the address that was dialled."
+    )
+    listener_security_protocol_map: tuple[str, ...] = option(
+        "listener.security.protocol.map",
+        LIST,
+        ("PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SASL_PLAINTEXT", "SASL_SSL:SASL_SSL"),
+        "Security protocol by listener name.",
+    )
+    controller_listener_names: tuple[str, ...] = option(
+        "controller.listener.names", LIST, ("CONTROLLER",), "Listeners that are not bound here: there is no separate controller."
+    )
+    log_dirs: tuple[str, ...] = option("log.dirs", LIST, (), "The data directory (one); --data-dir wins.", aliases=("log.dir",))
+    max_frame_bytes: int = option("socket.request.max.bytes", INT, 104_857_600, "The largest request, in bytes.", at_least=1)
+    connections_max_idle_ms: int = option("connections.max.idle.ms", LONG, 600_000, "Idle connections are closed after this many ms.")
+    max_connections: int = option("max.connections", INT, 2**31 - 1, "The most connections at a time.", at_least=0)
+    auto_create_topics: bool = option("auto.create.topics.enable", BOOLEAN, True, "Make a topic when a client asks for its metadata.")
+    delete_topics: bool = option("delete.topic.enable", BOOLEAN, True, "Allow topics to be deleted.")
+    num_partitions: int = option("num.partitions", INT, 1, "Partitions of a topic that is made without a number.", at_least=1)
+    default_replication_factor: int = option("default.replication.factor", INT, 1, "Replicas of such a topic.", at_least=1)
+    strict_replication_factor: bool = option(
+        "oncelog.strict.replication.factor",
+        BOOLEAN,
+        True,
+        "Refuse a replication factor above the number of brokers as Kafka does; false takes any and keeps one replica.",
+        ours=True,
+    )
+    fetch_max_bytes: int = option("fetch.max.bytes", INT, 57_671_680, "The most bytes a Fetch answers with.", at_least=1024)
+    fetch_session_slots: int = option(
+        "max.incremental.fetch.session.cache.slots", INT, 1000, "The most incremental fetch sessions.", at_least=0
+    )
+    retention_check_interval_ms: int = option(
+        "log.retention.check.interval.ms", LONG, 300_000, "How often to look for segments to delete, in ms.", at_least=1
+    )
+    unstable_api_versions: bool = option("unstable.api.versions.enable", BOOLEAN, False, "Serve API versions that Kafka calls unstable.")
+    inter_broker_listener_name: str = option("inter.broker.listener.name", STRING, "", "Accepted; there are no other brokers.")
+    min_insync_replicas: int = option("min.insync.replicas", INT, 1, "Accepted; the effective minimum on one node is 1.", at_least=1)
+    request_timeout_ms: int = option("request.timeout.ms", INT, 30_000, "Accepted for tools that read it.")
+    partition_page_limit: int = option("max.request.partition.size.limit", INT, 2000, "The most partitions of one answer of DescribeTopicPartitions.")
+    cluster_id: str = option("cluster.id", STRING, "", "The cluster id of a new data directory; empty: a random one.", ours=True)
+    flush_threads: int = option("num.recovery.threads.per.data.dir", INT, 2, "Accepted; recovery reads tails only.")
+    queued: int = option("num.network.threads", SHORT, 1, "Accepted; one loop serves all.")
+
+
+SECTIONS: tuple[Any, ...] = (ServerConfig, LogConfig, TxnConfig, GroupConfig, AuthConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerConfig:
+    """One bound listener."""
+
+    name: str
+    host: str
+    port: int
+    security: str  # PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """All settings of one broker. `values`: what was given, by Kafka's names; `advertised`: listener name -> (host, port)."""
+
+    server: ServerConfig
+    log: LogConfig
+    txn: TxnConfig
+    group: GroupConfig
+    auth: AuthConfig
+    values: Mapping[str, str]
+    listeners: tuple[ListenerConfig, ...]
+    advertised: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+
+def load(values: Mapping[str, str]) -> BrokerConfig:
+    """Settings from merged `values`. Raises KafkaError(INVALID_CONFIG) that says what is wrong and what would be right."""
+    check_names(values)
+    server = parse_settings(ServerConfig, values)
+    from oncelog.broker.config_catalog import with_coarse_units
+
+    return BrokerConfig(
+        server,
+        parse_settings(LogConfig, with_coarse_units(values)),
+        parse_settings(TxnConfig, values),
+        parse_settings(GroupConfig, values),
+        parse_settings(AuthConfig, values),
+        dict(values),
+        _listeners(server),
+        dict(_advertised(server)),
+    )
+
+
+def known_options() -> dict[str, Option]:
+    """Every setting by each of its broker level names."""
+    from oncelog.broker.config_catalog import broker_options
+
+    found = dict(broker_options(SECTIONS))
+    for section in SECTIONS:
+        for declared in options_of(section).values():
+            for name in (declared.kafka_name, *declared.aliases):
+                found[name] = declared
+    return found
+
+
+def check_names(values: Mapping[str, str]) -> None:
+    """Accept what Kafka knows, refuse what nobody knows, with the nearest name."""
+    known = known_options()
+    unused = []
+    for name in values:
+        plain = re.sub(r"^listener\.name\.[^.]+\.(?:(?:plain|scram-sha-256|scram-sha-512)\.)?", "", name)
+        if plain in known:
+            continue
+        if plain in KNOWN_UNUSED or plain.startswith(("metric.reporters", "confluent.")):
+            unused.append(name)
+            continue
+        near = difflib.get_close_matches(name, [*known, *KNOWN_UNUSED], n=1, cutoff=0.6)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown setting {name}{hint}")
+    if unused:
+        _log.info("settings without effect on one node: %s", ", ".join(sorted(unused)))
+
+
+def merge(
+    config_file: Path | None, environment: Mapping[str, str], overrides: Iterable[str], defaults: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """One mapping of all sources. Raises KafkaError(INVALID_CONFIG) for a line or an override without `=`; OSError for the file."""
+    merged = dict(defaults or {})
+    if config_file is not None:
+        merged.update(read_properties(config_file.read_text(encoding="utf-8")))
+    known = known_options()
+    ignored = []
+    for name, value in from_environment(environment).items():
+        if name in known or name in KNOWN_UNUSED or name.startswith("listener.name."):
+            merged[name] = value
+        else:
+            ignored.append(name)
+    if ignored:
+        _log.info("environment variables that name no setting are ignored: %s", ", ".join(sorted(ignored)))
+    for text in overrides:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"--override takes key=value, not {text!r}")
+        merged[name.strip()] = value.strip()
+    return merged
+
+
+def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """`KAFKA_LOG_DIRS=x` -> `log.dirs=x`, by the rule of Kafka's container image."""
+    found = {}
+    for name, value in environment.items():
+        if name.startswith("KAFKA_"):
+            key = name.removeprefix("KAFKA_").lower()
+            key = key.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
+            found[key] = value
+    return found
+
+
+def read_properties(text: str) -> dict[str, str]:
+    """Java's properties, as far as server.properties uses them: comments, `=` or `:`, lines continued by a backslash."""
+    values: dict[str, str] = {}
+    for number, line in enumerate(re.sub(r"\\\r?\n[ \t]*", "", text).splitlines(), 1):
+        line = line.strip()
+        if not line or line[0] in "#!":
+            continue
+        found = re.match(r"([^=:\s]+)\s*[=:\s]\s*(.*)$", line)
+        if found is None:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"line {number} is not key=value: {line!r}")
+        values[found[1]] = found[2].strip()
+    return values
+
+
+_ADDRESS = re.compile(r"^([A-Za-z0-9_.-]+)://(\[[0-9a-fA-F:.]+\]|[^:]*):(-?\d+)$")
+
+
+def _addresses(texts: Iterable[str], name: str) -> Iterable[tuple[str, str, int]]:
+    for text in texts:
+        found = _ADDRESS.match(text)
+        if found is None or not 0 <= int(found[3]) <= 65535:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name}: {text!r} is not NAME://host:port")
+        yield found[1].upper(), found[2].strip("[]"), int(found[3])
+
+
+def _listeners(server: ServerConfig) -> tuple[ListenerConfig, ...]:
+    protocols = dict(entry.upper().partition(":")[::2] for entry in server.listener_security_protocol_map)
+    protocols |= {name: name for name in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL") if name not in protocols}
+    controllers = {name.upper() for name in server.controller_listener_names}
+    bound = []
+    for name, host, port in _addresses(server.listeners, "listeners"):
+        if name in controllers:
+            continue
+        security = protocols.get(name)
+        if security not in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"):
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG, f"listener {name} has no security protocol in listener.security.protocol.map ({security})"
+            )
+        bound.append(ListenerConfig(name, host or "0.0.0.0", port, security))
+    names = [listener.name for listener in bound]
+    if not bound or len(set(names)) != len(names):
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"listeners must name at least one listener, each once: {', '.join(server.listeners)}")
+    return tuple(bound)
+
+
+def _advertised(server: ServerConfig) -> Iterable[tuple[str, tuple[str, int]]]:
+    for name, host, port in _addresses(server.advertised_listeners, "advertised.listeners"):
+        if not host or host == "0.0.0.0":
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"advertised.listeners: {name} needs a host that clients can dial")
+        yield name, (host, port)

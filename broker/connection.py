@@ -1,0 +1,303 @@
+"""One client connection: frames in, answers out in the order of the requests, and pressure back on a client that does not read.
+
+All connections of a server share one receive buffer. A frame is handled where it was received; only the beginning of an incomplete
+frame is copied, into a buffer of exactly its size. All frames of one read are handled before one write.
+
+A handler answers with buffers at once or with a future; a future parks its own slot and what comes behind it is computed meanwhile but
+sent after it. A request that must not be overtaken (`blocking`) holds back the requests behind it as Apache Kafka's muted channel does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import struct
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from oncelog.broker.auth.mechanisms import ANONYMOUS
+from oncelog.broker.dispatch import CloseConnection
+from oncelog.protocol.framing import LENGTH_BYTES, split_frames
+from oncelog.protocol.primitives import Buffer, MalformedRequest
+
+if TYPE_CHECKING:
+    from oncelog.broker.auth.sasl import SaslState
+    from oncelog.broker.requests import RequestHandler
+    from oncelog.broker.server import Listener
+
+_log = logging.getLogger(__name__)
+_pack_length = struct.Struct(">i").pack
+
+MAX_PENDING_ANSWERS = 512  # requests of one connection in progress, before its socket is left unread
+_TLS_HELLO = b"\x16\x03"
+_HTTP_METHODS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"DELE", b"PRI ")
+
+Answer = Sequence[Buffer]
+
+
+class Slot:
+    """The place of one answer in the order of requests. `buffers` None: not there yet; empty: nothing is sent (acks=0)."""
+
+    __slots__ = ("buffers",)
+
+    def __init__(self) -> None:
+        self.buffers: Answer | None = None
+
+
+class BlockedRequests:
+    """A future handler answer that holds back the requests behind it on the same connection."""
+
+    __slots__ = ("future",)
+
+    def __init__(self, future: asyncio.Future[Any]) -> None:
+        self.future = future
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Made by the server for each accepted socket."""
+
+    __slots__ = (
+        "_blocked",
+        "_closing",
+        "_filled",
+        "_handler",
+        "_held",
+        "_last_read_ms",
+        "_listener",
+        "_paused",
+        "_private",
+        "_reading_paused",
+        "_seen_frames",
+        "_slots",
+        "_transport",
+        "client_host",
+        "client_name",
+        "local_address",
+        "principal",
+        "sasl",
+    )
+
+    def __init__(self, listener: Listener, handler: RequestHandler) -> None:
+        self._listener = listener
+        self._handler = handler
+        self._transport: asyncio.Transport | None = None
+        self._private: bytearray | None = None  # an incomplete frame with its prefix; only a prefix while its length is unknown
+        self._filled = 0
+        self._slots: deque[Slot] = deque()
+        self._held: deque[bytes] = deque()  # frames behind a blocking request
+        self._blocked = False
+        self._paused = False  # the client does not read
+        self._reading_paused = False
+        self._closing = False
+        self._seen_frames = False
+        self._last_read_ms = 0.0
+        self.principal = ANONYMOUS
+        self.client_host = ""
+        self.client_name = ""
+        self.local_address: tuple[str, int] = ("", 0)
+        self.sasl: SaslState | None = listener.new_sasl_state()
+
+    # -- asyncio
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        peer = transport.get_extra_info("peername") or ("", 0)
+        local = transport.get_extra_info("sockname") or ("", 0)
+        self.client_host, self.local_address = peer[0], (local[0], local[1])
+        self.client_name = f"{peer[0]}:{peer[1]}"
+        self._last_read_ms = self._handler.clock.monotonic_ms()
+        certificate = transport.get_extra_info("peercert")
+        if certificate:
+            self.principal = self._listener.principal_of(certificate)
+        self._listener.opened(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if isinstance(exc, ssl.SSLError):
+            self._listener.log_once(self.client_host, f"TLS failed: {exc.reason or exc}; is the client configured for TLS?")
+        self._closing = True
+        self._transport = None
+        self._slots.clear()
+        self._held.clear()
+        self._listener.closed(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._private is not None:
+            return memoryview(self._private)[self._filled :]
+        return self._listener.receive_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._last_read_ms = self._handler.clock.monotonic_ms()
+        try:
+            if self._private is None:
+                self._received(self._listener.receive_buffer, nbytes)
+            else:
+                self._filled += nbytes
+                if self._filled == len(self._private):
+                    self._completed(self._private)
+        except (CloseConnection, MalformedRequest) as refused:
+            self._refuse(str(refused))
+        self.flush()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._paused = True
+        self._update_reading()
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        self._update_reading()
+
+    # -- frames
+
+    def _received(self, buffer: memoryview, end: int) -> None:
+        """Handle the whole frames in the shared buffer and keep what is left."""
+        if not self._seen_frames and end >= LENGTH_BYTES:
+            self._check_protocol(bytes(buffer[:LENGTH_BYTES]))
+        frames, rest, needed = split_frames(buffer, 0, end, self._listener.max_frame_bytes)
+        for first, last in frames:
+            self._handle(buffer[first:last])
+        if rest < end:
+            kept = end - rest
+            self._private = bytearray(kept + needed)
+            self._private[:kept] = buffer[rest:end]
+            self._filled = kept
+
+    def _completed(self, private: bytearray) -> None:
+        """The private buffer is full: it is a length prefix, or a whole frame."""
+        if len(private) == LENGTH_BYTES:
+            if not self._seen_frames:
+                self._check_protocol(bytes(private))
+            _none, _start, needed = split_frames(private, 0, LENGTH_BYTES, self._listener.max_frame_bytes)
+            private.extend(bytes(needed)) if needed < 1 << 16 else private.__iadd__(bytearray(needed))
+            return
+        self._private, self._filled = None, 0
+        self._handle(memoryview(private)[LENGTH_BYTES:])
+
+    def _check_protocol(self, head: bytes) -> None:
+        self._seen_frames = True
+        if head.startswith(_TLS_HELLO):
+            raise CloseConnection(f"a TLS hello on listener {self._listener.name}, which does not speak TLS")
+        if head in _HTTP_METHODS:
+            raise CloseConnection("an HTTP request on a Kafka port")
+
+    def _handle(self, frame: memoryview) -> None:
+        if self._closing:
+            return
+        if self._blocked:
+            self._held.append(bytes(frame))
+            self._update_reading()
+            return
+        slot = Slot()
+        self._slots.append(slot)
+        try:
+            answer = self._handler.handle(frame, self)
+        except (CloseConnection, MalformedRequest):
+            raise
+        except Exception as error:  # the boundary: an error of ours is told in full, and ends this connection only
+            self._handler.log_failure(self, error)
+            self.abort()
+            return
+        if isinstance(answer, BlockedRequests):
+            self._blocked = True
+            answer = answer.future
+            answer.add_done_callback(self._unblock)
+        if isinstance(answer, asyncio.Future):
+            answer.add_done_callback(lambda done: self._arrived(slot, done))
+            self._update_reading()
+        else:
+            slot.buffers = answer
+
+    def _unblock(self, done: asyncio.Future[Any]) -> None:
+        self._blocked = False
+        try:
+            while self._held and not self._blocked and not self._closing:
+                self._handle(memoryview(bytearray(self._held.popleft())))
+        except (CloseConnection, MalformedRequest) as refused:
+            self._refuse(str(refused))
+        self._update_reading()
+
+    # -- answers
+
+    def _arrived(self, slot: Slot, done: asyncio.Future[Answer]) -> None:
+        if done.cancelled() or self._transport is None:
+            if not done.cancelled():
+                done.exception()  # nobody is left to be told
+            return
+        error = done.exception()
+        if error is None:
+            slot.buffers = done.result()
+            self.flush()
+        elif isinstance(error, CloseConnection):
+            self._refuse(str(error))
+        else:
+            self._handler.log_failure(self, error)
+            self.abort()
+
+    def flush(self) -> None:
+        """Send the answers at the head of the line that are there, in one write."""
+        slots, transport = self._slots, self._transport
+        if transport is None:
+            return
+        out: list[Buffer] = []
+        while slots and (buffers := slots[0].buffers) is not None:
+            slots.popleft()
+            if buffers:
+                out.append(_pack_length(sum(map(len, buffers))))
+                out.extend(buffers)
+        if out:
+            transport.writelines(out)
+        if self._reading_paused:
+            self._update_reading()
+        if self._closing and not slots:
+            transport.close()
+
+    def close_after_response(self) -> None:
+        """Send what is owed, then close; later requests are ignored."""
+        self._closing = True
+
+    def _refuse(self, why: str) -> None:
+        """Close without an answer to the request at fault, but after the answers owed before it; one log line a peer and reason."""
+        self._listener.log_once(self.client_host, f"closing a connection: {why}")
+        if self._slots and self._slots[-1].buffers is None:
+            self._slots.pop()
+        self._closing = True
+        self.flush()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _update_reading(self) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        full = self._paused or len(self._slots) + len(self._held) >= MAX_PENDING_ANSWERS
+        if full and not self._reading_paused:
+            self._reading_paused = True
+            transport.pause_reading()
+        elif not full and self._reading_paused:
+            self._reading_paused = False
+            transport.resume_reading()
+
+    # -- what handlers and the server ask
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        """The transport of an open connection."""
+        assert self._transport is not None
+        return self._transport
+
+    @property
+    def listener_name(self) -> str:
+        return self._listener.name
+
+    def idle_since(self) -> float | None:
+        """Monotonic ms of the last read; None while answers are owed."""
+        return None if self._slots else self._last_read_ms

@@ -1,0 +1,111 @@
+"""What a handler is given: the broker's parts, and one request's own facts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from oncelog.broker.auth.acls import AclOperation, ResourceType
+
+if TYPE_CHECKING:
+    from oncelog.broker.auth.authorizer import Authorizer
+    from oncelog.broker.auth.sasl import SaslState
+    from oncelog.broker.auth.scram import ScramCredentials
+    from oncelog.broker.client_quotas import ClientQuotas
+    from oncelog.broker.config import BrokerConfig
+    from oncelog.broker.delayed import DelayedFetches
+    from oncelog.broker.dispatch import ApiRegistry
+    from oncelog.broker.dynamic_config import DynamicConfig
+    from oncelog.broker.fetch_sessions import FetchSessions
+    from oncelog.broker.metadata_cache import MetadataCache
+    from oncelog.broker.metrics import Metrics
+    from oncelog.coordinator.group_coordinator import GroupCoordinator
+    from oncelog.coordinator.transactions import TransactionService
+    from oncelog.storage.env import Env
+    from oncelog.storage.log_manager import LogManager
+    from oncelog.storage.metadata_store import MetadataStore
+
+
+class ConnectionFacts(Protocol):
+    """What handlers may know of, and do to, their connection."""
+
+    principal: str
+    listener_name: str
+    client_host: str
+    local_address: tuple[str, int]
+    sasl: SaslState | None
+
+    def close_after_response(self) -> None: ...
+
+
+class BrokerContext:
+    """The parts of one broker, put together in `lifecycle.py`."""
+
+    __slots__ = (
+        "apis",
+        "authorizer",
+        "client_quotas",
+        "cluster_id",
+        "config",
+        "delayed_fetches",
+        "dynamic_configs",
+        "env",
+        "fetch_sessions",
+        "groups",
+        "logs",
+        "metadata",
+        "metrics",
+        "node_id",
+        "scram_credentials",
+        "store",
+        "transactions",
+    )
+
+    env: Env
+    config: BrokerConfig
+    logs: LogManager
+    transactions: TransactionService
+    groups: GroupCoordinator
+    store: MetadataStore
+    node_id: int
+    cluster_id: str
+    authorizer: Authorizer | None
+    metrics: Metrics
+    fetch_sessions: FetchSessions
+    delayed_fetches: DelayedFetches
+    dynamic_configs: DynamicConfig
+    client_quotas: ClientQuotas
+    scram_credentials: ScramCredentials
+    apis: ApiRegistry
+    metadata: MetadataCache
+
+    def endpoint_for(self, connection: Any) -> tuple[str, int]:
+        """(host, port) to tell a client of `connection`: the listener's advertised address, else the one it dialled."""
+        advertised = self.config.advertised.get(connection.listener_name)
+        return advertised if advertised is not None else connection.local_address
+
+
+class RequestContext:
+    """One request."""
+
+    __slots__ = ("api_version", "broker", "client_id", "connection", "now_ms")
+
+    def __init__(self, broker: BrokerContext, connection: ConnectionFacts, api_version: int, client_id: str | None, now_ms: int) -> None:
+        self.broker = broker
+        self.connection = connection
+        self.api_version = api_version
+        self.client_id = client_id
+        self.now_ms = now_ms
+
+    def authorize(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+        """May this connection's principal do that? Everything is allowed without an authorizer."""
+        authorizer = self.broker.authorizer
+        return authorizer is None or authorizer.authorize(
+            self.connection.principal, self.connection.client_host, operation, resource_type, name
+        )
+
+    def authorize_any(self, operation: AclOperation, resource_type: ResourceType) -> bool:
+        """May it do that on at least one resource of the type?"""
+        authorizer = self.broker.authorizer
+        return authorizer is None or authorizer.authorize_any(
+            self.connection.principal, self.connection.client_host, operation, resource_type
+        )

@@ -1,0 +1,266 @@
+"""Produce (0), v3-13; advertised from 0 (KAFKA-18659), though a request below v3 closes the connection.
+
+v7: zstd. v8: record errors. v9: flexible. v12: a transactional batch adds its partition to the transaction itself (KIP-890). v13: topic ids.
+acks=0 gets no answer, and an error closes the connection. acks=1 is answered once written, acks=all once durable.
+Checks by request, then partition by partition; partitions succeed or fail one by one (Kafka's ReplicaManager.handleProduceAppend).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.connection import BlockedRequests
+from oncelog.broker.delayed import Countdown
+from oncelog.broker.dispatch import CloseConnection, api
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.hot import PartitionProduceResponse, ProduceRequest, pack_produce_response, parse_produce
+from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
+from oncelog.protocol.primitives import Buffer
+from oncelog.protocol.records import HEADER_SIZE, BatchHeader, parse_header
+from oncelog.storage.log import InvalidRecordError, Log
+
+if TYPE_CHECKING:
+    from oncelog.broker.context import RequestContext
+
+ZSTD = 4
+TRANSACTIONAL = 0x10
+RETRY_MS = 20  # add.partitions.to.txn.retry.backoff.ms
+RETRY_LIMIT_MS = 100  # add.partitions.to.txn.retry.backoff.max.ms
+# internal answers of the verification that an old client is told as a retriable error of the partition
+_RETRIABLE = {ErrorCode.NETWORK_EXCEPTION, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+
+
+class _Part:
+    """One partition of a request on its way."""
+
+    __slots__ = ("batch", "end", "header", "index", "log", "response", "topic", "verified")
+
+    def __init__(self, topic: str, index: int, batch: memoryview | None) -> None:
+        self.topic = topic
+        self.index = index
+        self.batch = batch
+        self.log: Log | None = None
+        self.header: BatchHeader | None = None
+        self.verified = False
+        self.end = -1  # offset that must be durable before acks=all is answered
+        self.response: PartitionProduceResponse | None = None
+
+    def refuse(self, code: ErrorCode, message: str | None = None, log_start: int = -1) -> None:
+        self.response = PartitionProduceResponse(self.index, code, log_start_offset=log_start, error_message=message)
+
+
+@api(ApiKey.PRODUCE, 3, 13, raw=True, advertised_min=0)
+def handle(body: memoryview, ctx: RequestContext) -> Any:
+    """Append every batch, answer when `acks` says so."""
+    request = parse_produce(ctx.api_version, body)
+    topics = [
+        (topic_id if ctx.api_version >= 13 else name, _parts(name, topic_id, partitions, ctx)) for name, topic_id, partitions in request.topics
+    ]
+    parts = [part for _ref, group in topics for part in group]
+    _check_request(request, parts, ctx)
+    waits = _admit(request, parts, ctx)
+    if waits is None:
+        return _retry_admission(request, topics, parts, ctx)
+    return _append_and_answer(request, topics, parts, waits, ctx)
+
+
+def _parts(name: str | None, topic_id: bytes | None, partitions: Sequence[tuple[int, memoryview | None]], ctx: RequestContext) -> list[_Part]:
+    missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if ctx.api_version >= 13:
+        topic = ctx.broker.logs.topics.by_id(uuid.UUID(bytes=bytes(topic_id or bytes(16))))
+        name, missing = (topic.name, missing) if topic is not None else ("", ErrorCode.UNKNOWN_TOPIC_ID)
+    assert name is not None
+    allowed = not name or ctx.authorize(AclOperation.WRITE, ResourceType.TOPIC, name)
+    parts: dict[int, _Part] = {}
+    for index, batch in partitions:
+        part = parts[index] = _Part(name, index, batch)  # the same partition twice: the last one counts
+        part.log = ctx.broker.logs.log(TopicPartition(name, index)) if allowed else None
+        if not allowed:
+            part.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        elif part.log is None:
+            part.refuse(missing)
+        elif name in INTERNAL_TOPICS and ctx.client_id != "__admin_client":
+            part.refuse(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    return list(parts.values())
+
+
+def _check_request(request: ProduceRequest, parts: list[_Part], ctx: RequestContext) -> None:
+    """What is wrong with a request as a whole, told on its partitions."""
+    if request.acks not in (-1, 0, 1):
+        _refuse_all(parts, ErrorCode.INVALID_REQUIRED_ACKS)
+        return
+    for part in parts:
+        if part.response is None:
+            _check_batch(part, ctx.api_version)
+    transactional = [part for part in parts if part.header is not None and part.header.attributes & TRANSACTIONAL]
+    if not transactional:
+        return
+    if request.transactional_id is None or not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
+        _refuse_all(parts, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    elif len({(part.header.producer_id, part.header.producer_epoch) for part in transactional if part.header}) > 1:
+        _refuse_all(parts, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+
+
+def _refuse_all(parts: list[_Part], code: ErrorCode) -> None:
+    for part in parts:
+        part.refuse(code)
+
+
+def _check_batch(part: _Part, version: int) -> None:
+    """Exactly one whole batch of magic 2 (Kafka's ProduceRequest.validateRecords), before anything is appended."""
+    batch, log = part.batch, part.log
+    assert log is not None
+    if batch is None or len(batch) < 17:
+        part.refuse(ErrorCode.INVALID_RECORD)
+        return
+    size = 12 + int.from_bytes(batch[8:12], "big", signed=True)
+    if batch[16] != 2 or len(batch) - size >= HEADER_SIZE or size > len(batch):
+        part.refuse(ErrorCode.INVALID_RECORD, log_start=log.log_start_offset if batch[16] != 2 and len(batch) <= size else -1)
+        return
+    if size < HEADER_SIZE:
+        part.refuse(ErrorCode.CORRUPT_MESSAGE)
+        return
+    part.batch = batch[:size]  # fewer bytes behind it than a header are ignored
+    part.header = parse_header(part.batch)
+    if part.header.attributes & 7 == ZSTD and version < 7:
+        part.refuse(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+
+
+def _admit(request: ProduceRequest, parts: list[_Part], ctx: RequestContext) -> list[Any] | None:
+    """Ask the transaction coordinator about transactional batches, in the turn of the append.
+
+    Returns what the answer has to wait for beside the data; None: the previous transaction is still being completed, ask again soon.
+    """
+    asked = [part for part in parts if part.response is None and part.header is not None and part.header.attributes & TRANSACTIONAL]
+    if not asked:
+        return []
+    assert asked[0].header is not None
+    if request.transactional_id == "":
+        _refuse_all(asked, ErrorCode.INVALID_REQUEST)
+        return []
+    header = asked[0].header
+    partitions = [TopicPartition(part.topic, part.index) for part in asked]
+    verdicts, handle_ = ctx.broker.transactions.admit(
+        request.transactional_id or "", header.producer_id, header.producer_epoch, partitions, implicit_add=ctx.api_version >= 12
+    )
+    codes = [verdicts[partition] for partition in partitions]
+    if ctx.api_version >= 12 and ErrorCode.CONCURRENT_TRANSACTIONS in codes:
+        return None
+    for part, code in zip(asked, codes, strict=True):
+        part.verified = code is ErrorCode.NONE
+        if not part.verified:
+            part.refuse(_downgraded(code, ctx.api_version))
+    return [handle_] if handle_ is not None else []
+
+
+def _downgraded(code: ErrorCode, version: int) -> ErrorCode:
+    """Errors of the verification as the client's version knows them (AddPartitionsToTxnManager, ReplicaManager)."""
+    if code in _RETRIABLE or (code is ErrorCode.CONCURRENT_TRANSACTIONS and version < 12):
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    if code is ErrorCode.TRANSACTION_ABORTABLE and version <= 10:
+        return ErrorCode.INVALID_TXN_STATE
+    return ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code
+
+
+def _retry_admission(request: ProduceRequest, topics: Any, parts: list[_Part], ctx: RequestContext) -> BlockedRequests:
+    """51 is asked again every 20 ms for at most 100 ms; requests behind this one wait, so that sequences stay in order."""
+    for part in parts:
+        if part.batch is not None:
+            part.batch = memoryview(bytearray(part.batch))  # the receive buffer is not ours for that long
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    deadline = loop.time() + RETRY_LIMIT_MS / 1000
+
+    def again() -> None:
+        if future.done():
+            return
+        try:
+            waits = _admit(request, parts, ctx)
+            if waits is None and loop.time() < deadline:
+                loop.call_later(RETRY_MS / 1000, again)
+                return
+            if waits is None:
+                _refuse_all([part for part in parts if part.response is None], ErrorCode.CONCURRENT_TRANSACTIONS)
+            answer = _append_and_answer(request, topics, parts, waits or [], ctx)
+        except Exception as error:  # it belongs to the connection, which logs it and closes
+            future.set_exception(error)
+            return
+        if isinstance(answer, asyncio.Future):
+            answer.add_done_callback(lambda done: future.done() or future.set_result(done.result()))
+        else:
+            future.set_result(answer)
+
+    loop.call_later(RETRY_MS / 1000, again)
+    return BlockedRequests(future)
+
+
+def _append_and_answer(request: ProduceRequest, topics: Any, parts: list[_Part], waits: list[Any], ctx: RequestContext) -> Any:
+    for part in parts:
+        if part.response is None:
+            _append(part, ctx)
+    if request.acks == 0:
+        failed = next((part for part in parts if part.response is not None and part.response.error_code), None)
+        if failed is not None and failed.response is not None:
+            raise CloseConnection(f"acks=0 produce to {failed.topic}-{failed.index} failed with {ErrorCode(failed.response.error_code).name}")
+        return None
+    if request.acks == -1:
+        outstanding = [part for part in parts if part.end >= 0 and part.log is not None and part.log.high_watermark < part.end]
+        if outstanding or waits:
+            return _when_durable(topics, outstanding, waits, ctx)
+    return _answer(topics, ctx)
+
+
+def _append(part: _Part, ctx: RequestContext) -> None:
+    log, batch = part.log, part.batch
+    assert log is not None
+    assert batch is not None
+    try:
+        info = log.append(batch, ctx.now_ms, verified=part.verified, tv2=ctx.api_version >= 12)
+    except InvalidRecordError as error:
+        errors = [(each.batch_index, each.message) for each in error.record_errors]
+        part.response = PartitionProduceResponse(
+            part.index, error.code, log_start_offset=log.log_start_offset, record_errors=errors, error_message=error.message
+        )
+    except KafkaError as error:
+        part.refuse(error.code, error.message if error.code is ErrorCode.KAFKA_STORAGE_ERROR else None, log.log_start_offset)
+    else:
+        part.end = info.last_offset + 1
+        ctx.broker.metrics.bytes_in += len(batch)
+        part.response = PartitionProduceResponse(part.index, ErrorCode.NONE, info.base_offset, info.log_append_time_ms, info.log_start_offset)
+
+
+def _when_durable(topics: Any, outstanding: list[_Part], waits: list[Any], ctx: RequestContext) -> asyncio.Future[list[Buffer]]:
+    countdown = Countdown(len(outstanding) + len(waits))
+    for part in outstanding:
+        assert part.log is not None
+        part.log.when_durable(part.end, lambda error, part=part: _settled(part, error, countdown))  # type: ignore[misc]
+    for wait in waits:
+        ctx.broker.transactions.when_durable(wait, lambda error: _all_settled(topics, error, countdown))
+    answer: asyncio.Future[list[Buffer]] = countdown.future.get_loop().create_future()
+    countdown.future.add_done_callback(lambda _done: answer.done() or answer.set_result(_answer(topics, ctx)))
+    return answer
+
+
+def _settled(part: _Part, error: KafkaError | None, countdown: Countdown) -> None:
+    if error is not None:
+        part.refuse(error.code, error.message)
+    countdown.done()
+
+
+def _all_settled(topics: Any, error: KafkaError | None, countdown: Countdown) -> None:
+    """The record that made the transaction Ongoing could not be written: nothing that rests on it may be acknowledged."""
+    if error is not None:
+        for _ref, parts in topics:
+            for part in parts:
+                if part.verified:
+                    part.refuse(ErrorCode.NOT_ENOUGH_REPLICAS)
+    countdown.done()
+
+
+def _answer(topics: Any, ctx: RequestContext) -> list[Buffer]:
+    return [pack_produce_response(ctx.api_version, [(ref, [part.response for part in parts]) for ref, parts in topics])]

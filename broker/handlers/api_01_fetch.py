@@ -1,0 +1,123 @@
+"""Fetch (1), v4-18.
+
+v5: log start. v7: sessions. v9: leader epoch. v11: rack. v12: flexible. v13: topic ids. v15-18: replica fields, not for clients.
+Partitions are read in the request's order; the first that has anything gives at least one whole batch, after it the limits bind.
+Answered at once with enough bytes, an error found while reading, nothing to wait for or no time to; else parked until something changes.
+read_committed ends at the last stable offset and lists aborted transactions; control batches are sent, clients skip them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.delayed import ParkedRequest
+from oncelog.broker.dispatch import api
+from oncelog.broker.fetch_sessions import FetchContext, Key
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.hot import FetchPartition, FetchPartitionData, FetchRequest, pack_fetch_response, parse_fetch
+from oncelog.protocol.names import IsolationLevel, TopicPartition
+from oncelog.protocol.primitives import Buffer
+from oncelog.storage.log import Log
+
+if TYPE_CHECKING:
+    from oncelog.broker.context import RequestContext
+
+Result = tuple[Key, FetchPartitionData]
+
+
+@api(ApiKey.FETCH, 4, 18, raw=True)
+def handle(body: memoryview, ctx: RequestContext) -> Any:
+    """Read, now or when there is something."""
+    request = parse_fetch(ctx.api_version, body)
+    broker = ctx.broker
+    context = broker.fetch_sessions.resolve(request, ctx.api_version >= 13, broker.env.clock.monotonic_ms())
+    if context.error:
+        return pack_fetch_response(ctx.api_version, context.error, 0, [])
+    fetch = _Fetch(request, context, ctx)
+    answer = fetch.attempt(False)
+    if answer is not None:
+        return answer
+    return ParkedRequest(fetch.logs, request.max_wait_ms, fetch.attempt).future
+
+
+class _Fetch:
+    """One request, tried until it can be answered."""
+
+    __slots__ = ("context", "ctx", "isolation", "logs", "request", "targets")
+
+    def __init__(self, request: FetchRequest, context: FetchContext, ctx: RequestContext) -> None:
+        self.request = request
+        self.context = context
+        self.ctx = ctx
+        self.isolation = IsolationLevel.READ_COMMITTED if request.isolation_level > 0 else IsolationLevel.READ_UNCOMMITTED
+        self.targets: list[tuple[Key, FetchPartition, Log | FetchPartitionData]] = [
+            (key, partition, self._target(key, partition)) for key, partition in context.partitions
+        ]
+        self.logs = [target for _key, _partition, target in self.targets if isinstance(target, Log)]
+
+    def _target(self, key: Key, partition: FetchPartition) -> Log | FetchPartitionData:
+        """The partition's log, or the answer that needs no reading."""
+        topic, index = key
+        if isinstance(topic, bytes):
+            known = self.ctx.broker.logs.topics.by_id(uuid.UUID(bytes=topic))
+            if known is None:
+                return FetchPartitionData(index, ErrorCode.UNKNOWN_TOPIC_ID)
+            topic = known.name
+        if not self.ctx.authorize(AclOperation.READ, ResourceType.TOPIC, topic):
+            return FetchPartitionData(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        log = self.ctx.broker.logs.log(TopicPartition(topic, index))
+        return log if log is not None else FetchPartitionData(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def attempt(self, final: bool) -> list[Buffer] | None:
+        """The answer, or None when it is worth waiting on."""
+        request = self.request
+        if not final and self._has_nothing_new():
+            return None
+        results: list[Result] = []
+        left = min(request.max_bytes, self.ctx.broker.config.server.fetch_max_bytes)
+        found, failed = 0, False
+        for key, partition, target in self.targets:
+            if isinstance(target, FetchPartitionData):
+                results.append((key, target))
+                continue
+            data = self._read(target, key[1], partition, min(partition.partition_max_bytes, left), found == 0)
+            found += len(data.records)
+            left = max(left - len(data.records), 0)
+            failed = failed or data.error_code != 0
+            results.append((key, data))
+        enough = found >= request.min_bytes or failed or not self.logs or request.max_wait_ms <= 0
+        if not (final or enough):
+            return None
+        self.ctx.broker.metrics.bytes_out += found
+        return pack_fetch_response(self.ctx.api_version, 0, self.context.session_id, self.context.told(results))
+
+    def _has_nothing_new(self) -> bool:
+        """A cheap look before reading: every partition is read to its end, so there is nothing to give yet."""
+        if self.request.max_wait_ms <= 0 or not self.logs or self.request.min_bytes <= 0:
+            return False
+        isolation = self.isolation
+        return all(
+            isinstance(target, FetchPartitionData)
+            or (partition.fetch_offset == target.readable_end(isolation) and partition.current_leader_epoch <= 0 and not target.offline)
+            for _key, partition, target in self.targets
+        ) and self.request.replica_id < 0
+
+    def _read(self, log: Log, index: int, partition: FetchPartition, limit: int, at_least_one: bool) -> FetchPartitionData:
+        epoch = partition.current_leader_epoch
+        if self.request.replica_id >= 0:
+            return FetchPartitionData(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if epoch >= 0 and epoch != log.leader_epoch:
+            return FetchPartitionData(index, ErrorCode.FENCED_LEADER_EPOCH if epoch < log.leader_epoch else ErrorCode.UNKNOWN_LEADER_EPOCH)
+        if partition.last_fetched_epoch > log.leader_epoch:
+            return FetchPartitionData(index, ErrorCode.OFFSET_OUT_OF_RANGE)
+        try:
+            data = log.read(partition.fetch_offset, limit, isolation=self.isolation, min_one_message=at_least_one)
+        except KafkaError as error:
+            return FetchPartitionData(index, error.code)
+        aborted = None if data.aborted is None else [(txn.producer_id, txn.first_offset) for txn in data.aborted]
+        return FetchPartitionData(
+            index, 0, data.high_watermark, data.last_stable_offset, data.log_start_offset, aborted, data.records
+        )

@@ -1,0 +1,207 @@
+"""One broker from data directory to open listeners, and back: what is built in which order, and the ticking of its timers."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oncelog.broker.config import SECTIONS, BrokerConfig, ListenerConfig
+from oncelog.broker.context import BrokerContext
+from oncelog.broker.dispatch import ApiRegistry
+from oncelog.broker.fetch_sessions import FetchSessions
+from oncelog.broker.metadata_cache import MetadataCache
+from oncelog.broker.metrics import Metrics
+from oncelog.broker.requests import RequestHandler
+from oncelog.broker.server import RECEIVE_BUFFER_BYTES, Listener
+from oncelog.coordinator.group_coordinator import GroupCoordinator
+from oncelog.coordinator.producer_ids import ProducerIds
+from oncelog.coordinator.transactions import TransactionService
+from oncelog.storage.env import Env
+from oncelog.storage.flush import Flusher
+from oncelog.storage.log_manager import LogManager
+from oncelog.storage.metadata_store import MetadataStore
+
+if TYPE_CHECKING:
+    from oncelog.broker.auth.sasl import SaslSettings
+
+_log = logging.getLogger(__name__)
+
+PRODUCER_IDS = "producer_ids"
+NEXT_BLOCK = "next_block_start"
+MAINTENANCE_MS = 1_000  # how often storage is offered a turn for its chores
+IDLE_CHECK_MS = 10_000
+LONGEST_SLEEP_MS = 1_000
+
+
+class Broker:
+    """Everything of one running broker. `start`, then `stop`; a simulation drives `tick` itself."""
+
+    def __init__(self, env: Env, data_dir: Path, config: BrokerConfig, flusher: Flusher) -> None:
+        self.env = env
+        self.config = config
+        self.listeners: list[Listener] = []
+        self.context = BrokerContext()
+        self._flusher = flusher
+        self._timer: asyncio.TimerHandle | None = None
+        self._next_maintenance_ms = 0.0
+        self._next_idle_check_ms = 0.0
+        self._stopped = False
+        self.logs = LogManager(
+            env, data_dir, config.log, flusher, node_id=config.server.node_id, cluster_id=config.server.cluster_id or None
+        )
+
+    # -- start
+
+    def recover(self) -> None:
+        """Open the data directory and bring every coordinator to the state its records add up to. Raises OSError, KafkaError."""
+        context, env, config = self.context, self.env, self.config
+        self.logs.start()
+        context.env, context.config, context.logs = env, config, self.logs
+        context.node_id, context.cluster_id = self.logs.node_id, self.logs.cluster_id
+        context.store = MetadataStore(env, self.logs.data_dir)
+        context.metrics = Metrics()
+        context.apis = ApiRegistry(unstable=config.server.unstable_api_versions or config.txn.two_phase_commit_enable)
+        context.fetch_sessions = FetchSessions(config.server.fetch_session_slots, env.random)
+        context.metadata = MetadataCache(self.logs.topics)
+        self._build_security()
+        self._build_coordinators()
+
+    def _build_security(self) -> None:
+        from oncelog.broker.auth.authorizer import Authorizer, parse_super_users
+        from oncelog.broker.auth.scram import ScramCredentials
+        from oncelog.broker.client_quotas import ClientQuotas
+        from oncelog.broker.dynamic_config import DynamicConfig
+
+        context, auth = self.context, self.config.auth
+        context.authorizer = None
+        if auth.authorizer_class_name:
+            context.authorizer = Authorizer(
+                context.store,
+                parse_super_users(auth.super_users),
+                allow_everyone_if_no_acl_found=auth.allow_everyone_if_no_acl_found,
+            )
+        context.scram_credentials = ScramCredentials(context.store)
+        context.client_quotas = ClientQuotas(context.store)
+        context.dynamic_configs = DynamicConfig(context.store, self.logs, self.config.values, SECTIONS, context.node_id)
+        context.dynamic_configs.on_broker_change(lambda _values: self.logs.update_defaults(context.dynamic_configs.log_config()))
+        if context.store.section("broker_configs"):
+            self.logs.update_defaults(context.dynamic_configs.log_config())
+
+    def _build_coordinators(self) -> None:
+        context = self.context
+        ids = ProducerIds(
+            context.store.section(PRODUCER_IDS).get(NEXT_BLOCK), lambda start: context.store.put(PRODUCER_IDS, NEXT_BLOCK, start)
+        )
+        context.transactions = TransactionService(self.env, self.logs, self.config.txn, ids)
+        context.groups = GroupCoordinator(self.env, self.logs, self.config.group)
+        context.transactions.on_offsets_marker(context.groups.replay_marker)
+        context.groups.start()
+        context.transactions.start()
+        self.logs.on_topic_deleted(context.groups.on_topic_deleted)
+
+    async def start(self) -> None:
+        """Recover, then accept. Raises OSError, KafkaError."""
+        self.recover()
+        handler = RequestHandler(self.context)
+        shared = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        for config in self.config.listeners:
+            listener = self._listener(config, handler, shared)
+            await listener.open()
+            self.listeners.append(listener)
+        gc.collect()
+        gc.freeze()
+        self._schedule()
+
+    def _listener(self, config: ListenerConfig, handler: RequestHandler, shared: memoryview) -> Listener:
+        tls = map_principal = None
+        if config.security.endswith("SSL"):
+            from oncelog.broker.auth.tls import peer_principal, principal_mapper, server_context
+
+            tls = server_context(self.config.values, config.name)
+            mapper = principal_mapper(self.config.auth.ssl_principal_mapping_rules)
+
+            def map_principal(certificate: Any) -> str:
+                return peer_principal(certificate, mapper)
+
+        return Listener(
+            config,
+            handler,
+            self.context.metrics,
+            max_frame_bytes=self.config.server.max_frame_bytes,
+            tls=tls,
+            map_principal=map_principal,
+            sasl=self._sasl(config) if config.security.startswith("SASL") else None,
+            receive_buffer=shared,
+        )
+
+    def _sasl(self, config: ListenerConfig) -> SaslSettings:
+        from oncelog.broker.auth.config import listener_value
+        from oncelog.broker.auth.jaas import plain_users
+        from oncelog.broker.auth.sasl import SaslSettings
+        from oncelog.protocol.config_def import options_of
+
+        values, auth = self.config.values, self.config.auth
+        declared = options_of(type(auth))["sasl_enabled_mechanisms"]
+        text = listener_value(values, config.name, declared.kafka_name)
+        jaas = listener_value(values, config.name, "sasl.jaas.config", "PLAIN")
+        return SaslSettings(
+            declared.parse(text) if text is not None else auth.sasl_enabled_mechanisms,
+            plain_users(jaas) if jaas else {},
+            self.context.scram_credentials,
+            auth.connections_max_reauth_ms,
+            auth.connection_failed_authentication_delay_ms,
+        )
+
+    # -- run
+
+    def tick(self) -> float:
+        """Do what is due; milliseconds until there may be more."""
+        now = self.env.clock.monotonic_ms()
+        self.context.transactions.tick(now)
+        self.context.groups.tick(now)
+        if now >= self._next_maintenance_ms:
+            more = self.logs.maintenance(self.env.clock.time_ms())
+            self._next_maintenance_ms = now if more else now + MAINTENANCE_MS
+        if now >= self._next_idle_check_ms:
+            self._next_idle_check_ms = now + IDLE_CHECK_MS
+            for listener in self.listeners:
+                listener.reap_idle(now, self.config.server.connections_max_idle_ms)
+        return max(0.0, min(self._deadlines(), default=LONGEST_SLEEP_MS) - self.env.clock.monotonic_ms())
+
+    def _deadlines(self) -> list[float]:
+        candidates = (
+            self.context.transactions.next_deadline_ms(),
+            self.context.groups.next_deadline_ms(),
+            self._next_maintenance_ms,
+            self._next_idle_check_ms,
+        )
+        return [deadline for deadline in candidates if deadline is not None]
+
+    def _schedule(self) -> None:
+        if self._stopped:
+            return
+        wait_ms = min(self.tick(), LONGEST_SLEEP_MS)
+        # new deadlines may come at any time: look again soon enough for the shortest that anybody sets
+        self._timer = asyncio.get_running_loop().call_later(max(min(wait_ms, 20.0), 1.0) / 1000, self._schedule)
+
+    # -- stop
+
+    async def stop(self) -> None:
+        """Accept no more, answer nothing more, leave a directory that needs no recovery."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for listener in self.listeners:
+            await listener.close()
+        self.close()
+
+    def close(self) -> None:
+        """The part of `stop` that needs no loop."""
+        self.logs.stop()
+        self._flusher.close()
+
+

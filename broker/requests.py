@@ -1,0 +1,111 @@
+"""What happens between a frame and its answer's bytes: header, registry, body, handler, encoding."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oncelog.broker.connection import BlockedRequests, Connection
+from oncelog.broker.context import BrokerContext, RequestContext
+from oncelog.broker.dispatch import Api, CloseConnection
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import KafkaError
+from oncelog.protocol.header import parse_request_header, response_header
+from oncelog.protocol.primitives import Buffer, MalformedRequest
+
+if TYPE_CHECKING:
+    from oncelog.storage.env import Clock
+
+_log = logging.getLogger(__name__)
+NO_ANSWER: tuple[Buffer, ...] = ()
+
+
+class RequestHandler:
+    """Serves the requests of all connections of one broker."""
+
+    def __init__(self, broker: BrokerContext) -> None:
+        self._broker = broker
+        self._apis = broker.apis
+        self.clock: Clock = broker.env.clock
+        self._requests = broker.metrics.requests
+        self._api_versions_max = self._apis.max_version(self._apis.declaration(ApiKey.API_VERSIONS))
+
+    def handle(self, frame: memoryview, connection: Connection) -> Sequence[Buffer] | asyncio.Future[Any] | BlockedRequests:
+        """The answer to one frame: buffers (none: nothing is sent), or a future of them.
+
+        Raises CloseConnection and MalformedRequest: the connection is then closed, as Kafka does.
+        """
+        header = parse_request_header(frame)
+        key, version = header.api_key, header.api_version
+        if connection.sasl is not None and not connection.sasl.allows(key, self.clock.monotonic_ms()):
+            raise CloseConnection(f"request {key} before authentication on listener {connection.listener_name}")
+        if key == ApiKey.API_VERSIONS and version > self._api_versions_max:
+            api, version = self._apis.find(key, 0), -1  # the body is not read: its version is not ours
+        else:
+            api = self._apis.find(key, version)
+        self._requests[key] += 1
+        ctx = RequestContext(self._broker, connection, version, header.client_id, self.clock.time_ms())
+        body = frame[header.body_offset :]
+        try:
+            reply = self._call(api, body, ctx)
+        except MalformedRequest as malformed:
+            raise CloseConnection(f"malformed {api.key.name} version {version}: {malformed}") from malformed
+        finish = _finisher(api, max(version, 0), header.correlation_id)
+        if isinstance(reply, BlockedRequests):
+            return BlockedRequests(_then(reply.future, finish))
+        if isinstance(reply, asyncio.Future):
+            return _then(reply, finish)
+        return finish(reply)
+
+    def _call(self, api: Api, body: memoryview, ctx: RequestContext) -> Any:
+        assert api.handle is not None
+        if api.raw:
+            return api.handle(body, ctx)
+        from oncelog.protocol import messages
+
+        request = messages.decode_request(api.key, ctx.api_version, body) if ctx.api_version >= 0 else None
+        return api.handle(request, ctx)
+
+    def log_failure(self, connection: Connection, error: BaseException) -> None:
+        """An error of ours: the whole trace, and the connection is closed by the caller."""
+        _log.error("failed request client=%s", connection.client_name, exc_info=error)
+
+
+def _finisher(api: Api, version: int, correlation_id: int) -> Callable[[Any], Sequence[Buffer]]:
+    """Turns a handler's value into the buffers of an answer."""
+
+    def finish(value: Any) -> Sequence[Buffer]:
+        if value is None:
+            return NO_ANSWER
+        head = response_header(api.key, version, correlation_id)
+        if api.raw:
+            return [head, *value]
+        from oncelog.protocol import messages
+
+        return [head, messages.encode_response(api.key, version, value)]
+
+    return finish
+
+
+def _then(reply: asyncio.Future[Any], finish: Callable[[Any], Sequence[Buffer]]) -> asyncio.Future[Sequence[Buffer]]:
+    finished: asyncio.Future[Sequence[Buffer]] = reply.get_loop().create_future()
+
+    def settle(done: asyncio.Future[Any]) -> None:
+        if finished.done():
+            return
+        if done.cancelled():
+            finished.cancel()
+            return
+        error = done.exception()
+        if error is not None:
+            finished.set_exception(error)
+            return
+        try:
+            finished.set_result(finish(done.result()))
+        except (KafkaError, AssertionError, ValueError, TypeError, AttributeError) as broken:
+            finished.set_exception(broken)  # an answer that cannot be encoded: told to the connection, which logs and closes
+
+    reply.add_done_callback(settle)
+    return finished

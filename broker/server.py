@@ -1,0 +1,103 @@
+"""Listeners: sockets that accept, what their connections share, and reaping the idle."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oncelog.broker.auth.sasl import SaslSettings, SaslState
+from oncelog.broker.config import ListenerConfig
+from oncelog.broker.connection import Connection
+from oncelog.broker.metrics import Metrics
+from oncelog.broker.requests import RequestHandler
+
+_log = logging.getLogger(__name__)
+
+RECEIVE_BUFFER_BYTES = 256 * 1024
+WRITE_BUFFER_HIGH_BYTES = 4 << 20  # what may wait for a client that does not read, before its requests wait too
+_PEERS_REMEMBERED = 1000
+
+
+class Listener:
+    """One entry of `listeners`, and what all its connections share."""
+
+    def __init__(
+        self,
+        config: ListenerConfig,
+        handler: RequestHandler,
+        metrics: Metrics,
+        *,
+        max_frame_bytes: int,
+        tls: ssl.SSLContext | None = None,
+        map_principal: Callable[[Mapping[str, Any]], str] | None = None,
+        sasl: SaslSettings | None = None,
+        receive_buffer: memoryview | None = None,
+    ) -> None:
+        self.config = config
+        self.name = config.name
+        self.max_frame_bytes = max_frame_bytes
+        self.receive_buffer = receive_buffer if receive_buffer is not None else memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self.connections: set[Connection] = set()
+        self.port = config.port
+        self._handler = handler
+        self._metrics = metrics
+        self._tls = tls
+        self._map_principal = map_principal
+        self._sasl = sasl
+        self._told: set[tuple[str, str]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Accept connections. Raises OSError when the address cannot be had."""
+        loop = asyncio.get_running_loop()
+        make = functools.partial(Connection, self, self._handler)
+        self._server = await loop.create_server(make, self.config.host, self.config.port, ssl=self._tls, backlog=1024, reuse_address=True)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Accept no more and end what is open."""
+        if self._server is None:
+            return
+        self._server.close()
+        for connection in list(self.connections):
+            connection.abort()
+        await self._server.wait_closed()
+
+    def opened(self, connection: Connection) -> None:
+        transport = connection.transport
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
+        raw = transport.get_extra_info("socket")
+        if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.connections.add(connection)
+        self._metrics.connections += 1
+
+    def closed(self, connection: Connection) -> None:
+        if connection in self.connections:
+            self.connections.discard(connection)
+            self._metrics.connections -= 1
+
+    def new_sasl_state(self) -> SaslState | None:
+        return SaslState(self._sasl) if self._sasl is not None else None
+
+    def principal_of(self, certificate: Mapping[str, Any]) -> str:
+        assert self._map_principal is not None
+        return self._map_principal(certificate)
+
+    def log_once(self, host: str, text: str) -> None:
+        """One warning a peer and reason: a client that cannot be served comes back every few milliseconds."""
+        if (host, text) not in self._told and len(self._told) < _PEERS_REMEMBERED:
+            self._told.add((host, text))
+            _log.warning("%s listener=%s client=%s", text, self.name, host)
+
+    def reap_idle(self, now_ms: float, idle_ms: float) -> None:
+        """Close the connections that have been silent for longer (`connections.max.idle.ms`)."""
+        for connection in list(self.connections):
+            since = connection.idle_since()
+            if since is not None and now_ms - since > idle_ms:
+                connection.abort()
