@@ -53,22 +53,28 @@ _PRIVATE_NAME: Final = "oncelog.protocol._kafka_python_fields"
 
 def decode_request(api_key: int, api_version: int, body: Buffer) -> Message:
     """The request in `body` (without header). Bytes after it are ignored. Raises MalformedRequest."""
-    return _decode(_decoder(f"{ApiKey(api_key).schema_name}Request", api_version), body)
+    return _decode(_request_decoders.get((api_key, api_version)) or _decoder_of(api_key, "Request", api_version, _request_decoders), body)
 
 
 def decode_response(api_key: int, api_version: int, body: Buffer) -> Message:
     """The answer in `body` (without header). Raises MalformedRequest."""
-    return _decode(_decoder(f"{ApiKey(api_key).schema_name}Response", api_version), body)
+    return _decode(
+        _response_decoders.get((api_key, api_version)) or _decoder_of(api_key, "Response", api_version, _response_decoders), body
+    )
 
 
 def encode_response(api_key: int, api_version: int, message: Message) -> bytearray:
     """The body of `message`. Fields that the version lacks are dropped. Raises AssertionError for null where the version has none."""
-    return _encode(_encoder(f"{ApiKey(api_key).schema_name}Response", api_version), message)
+    return _encode(
+        _response_encoders.get((api_key, api_version)) or _encoder_of(api_key, "Response", api_version, _response_encoders), message
+    )
 
 
 def encode_request(api_key: int, api_version: int, message: Message) -> bytearray:
     """The body of `message`, as `encode_response`."""
-    return _encode(_encoder(f"{ApiKey(api_key).schema_name}Request", api_version), message)
+    return _encode(
+        _request_encoders.get((api_key, api_version)) or _encoder_of(api_key, "Request", api_version, _request_encoders), message
+    )
 
 
 def decode_data(name: str, data: Buffer) -> Message:
@@ -133,6 +139,11 @@ class _Definition:
 
 
 _definitions: dict[str, _Definition] = {}
+# (api key, version) -> function: found by one lookup, for a name is slow to make
+_request_decoders: dict[tuple[int, int], Decoder] = {}
+_response_decoders: dict[tuple[int, int], Decoder] = {}
+_request_encoders: dict[tuple[int, int], Encoder] = {}
+_response_encoders: dict[tuple[int, int], Encoder] = {}
 _decoders: dict[tuple[str, int], Decoder] = {}
 _encoders: dict[tuple[str, int], Encoder] = {}
 
@@ -145,6 +156,23 @@ def _decode(decode: Decoder, body: Buffer, pos: int = 0) -> Message:
     except (struct.error, IndexError, ValueError) as problem:
         raise MalformedRequest(f"body ends early: {problem}") from problem
     return message
+
+
+def _decoder_of(api_key: int, kind: str, version: int, found: dict[tuple[int, int], Decoder]) -> Decoder:
+    decode = found[api_key, version] = _decoder(_name_of(api_key, kind), version)
+    return decode
+
+
+def _encoder_of(api_key: int, kind: str, version: int, found: dict[tuple[int, int], Encoder]) -> Encoder:
+    encode = found[api_key, version] = _encoder(_name_of(api_key, kind), version)
+    return encode
+
+
+def _name_of(api_key: int, kind: str) -> str:
+    """`InitProducerIdRequest`. Raises MalformedRequest for a key that does not exist or has no definition here."""
+    if not knows(api_key):
+        raise MalformedRequest(f"no message with key {api_key} is known")
+    return f"{ApiKey(api_key).schema_name}{kind}"
 
 
 def _decoder(name: str, version: int) -> Decoder:

@@ -141,6 +141,12 @@ def test_versions_outside_the_definition() -> None:
             messages.decode_request(ApiKey.PRODUCE, version, b"")
 
 
+def test_unknown_keys() -> None:
+    for key in (-1, 93, 9999, ApiKey.VOTE):
+        with pytest.raises(MalformedRequest, match="no message with key"):
+            messages.decode_request(key, 0, b"")
+
+
 def test_unknown_fields_are_refused_when_a_message_is_made() -> None:
     with pytest.raises(TypeError):
         messages.HeartbeatResponse(error=3)
