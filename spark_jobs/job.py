@@ -15,7 +15,6 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from oncelog.spark_jobs.session import kafka_session
@@ -35,17 +34,17 @@ class Job:
     """Column that names one row of the table; becomes the record's key."""
 
 
-def arguments(job: Job, argv: Sequence[str] | None) -> argparse.Namespace:
+def arguments(name: str, doc: str, argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line that all jobs share."""
-    parser = argparse.ArgumentParser(prog=job.name, description=job.doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog=name, description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bootstrap-servers", default="127.0.0.1:9092", help="host:port[,host:port…] (default %(default)s)")
     parser.add_argument("--input", required=True, metavar="TOPIC", help="topic to read")
-    parser.add_argument(
-        "--output", required=True, action="append", metavar="TOPIC|DIRECTORY", help="where the table goes; may be repeated. With a slash: a directory"
-    )
+    output = parser.add_argument("--output", required=True, action="append", metavar="TOPIC|DIRECTORY")
+    output.help = "where the result goes; may be repeated. With a slash: a directory"
     parser.add_argument("--checkpoint", required=True, metavar="DIRECTORY", help="where Spark remembers how far it got; one sub-folder per output")
     parser.add_argument("--trigger", default="available-now", help='"available-now" (all there is, then stop; default) or an interval such as "10 seconds"')
-    parser.add_argument("--delivery", default="stock", choices=["stock", "exactly-once"], help="which Kafka sink writes an output topic (default %(default)s)")
+    delivery = parser.add_argument("--delivery", default="stock", choices=["stock", "exactly-once"])
+    delivery.help = "which sink writes an output topic: Spark's own, or the exactly-once one (default %(default)s)"
     parser.add_argument("--max-offsets-per-trigger", type=int, metavar="N", help="rows per micro-batch")
     parser.add_argument("--isolation", default="read_committed", choices=["read_committed", "read_uncommitted"], help="default %(default)s")
     parser.add_argument("--kafka-option", action="append", default=[], metavar="KEY=VALUE", help="client setting, e.g. security.protocol=SSL")
@@ -54,13 +53,21 @@ def arguments(job: Job, argv: Sequence[str] | None) -> argparse.Namespace:
 
 def run(job: Job, argv: Sequence[str] | None = None) -> int:
     """Run `job` to the end of its trigger (for ever with an interval). Returns the exit status."""
-    options = arguments(job, argv)
-    session = kafka_session(job.name, {"spark.sql.session.timeZone": "UTC"})  # the tables speak UTC wherever they are made
+    options = arguments(job.name, job.doc, argv)
+
+    def queries(session: Any) -> list[Any]:
+        table = job.transform(read_topic(session, options))
+        return [start(job, table, output, options) for output in options.output]
+
+    return run_queries(job.name, queries)
+
+
+def run_queries(name: str, start_all: Callable[[Any], list[Any]]) -> int:
+    """Start queries in a session of their own and wait for all of them; the first failure stops the program."""
+    session = kafka_session(name, {"spark.sql.session.timeZone": "UTC"})  # the tables speak UTC wherever they are made
     session.streams.addListener(progress_listener(sys.stderr))
     try:
-        table = job.transform(read_topic(session, options))
-        queries = [start(job, table, output, options) for output in options.output]
-        for query in queries:
+        for query in start_all(session):
             query.awaitTermination()
     finally:
         session.stop()
@@ -90,27 +97,35 @@ def trigger_settings(text: str) -> dict[str, Any]:
 def start(job: Job, table: Any, output: str, options: argparse.Namespace) -> Any:
     """Start the query that keeps one output up to date."""
     name = re.sub(r"\W+", "-", f"{job.name}-{output}").strip("-")
-    checkpoint = str(Path(options.checkpoint) / name) if "://" not in options.checkpoint else f"{options.checkpoint.rstrip('/')}/{name}"
-    trigger = trigger_settings(options.trigger)
-    if "/" in output:
-        writer = table.writeStream.outputMode("complete").foreachBatch(replace_parquet(output))
-        return writer.queryName(name).option("checkpointLocation", checkpoint).trigger(**trigger).start()
-    records = as_records(job, table)
+    if "/" not in output:
+        return start_topic(as_records(job, table), output, name, "update", options)
+    writer = table.writeStream.outputMode("complete").foreachBatch(replace_parquet(output)).queryName(name)
+    return writer.option("checkpointLocation", checkpoint_of(name, options)).trigger(**trigger_settings(options.trigger)).start()
+
+
+def start_topic(records: Any, topic: str, name: str, output_mode: str, options: argparse.Namespace) -> Any:
+    """Start the query that writes `records` (key, value) to a topic, with the sink that `--delivery` names."""
+    trigger, checkpoint = trigger_settings(options.trigger), checkpoint_of(name, options)
     if options.delivery == "exactly-once":
         from oncelog.spark_jobs.exactly_once import write_exactly_once
 
         return write_exactly_once(
             records,
             bootstrap_servers=options.bootstrap_servers,
-            topic=output,
+            topic=topic,
             query_name=name,
             checkpoint=checkpoint,
             trigger=trigger,
-            output_mode="update",
+            output_mode=output_mode,
             client=dict(pair.split("=", 1) for pair in options.kafka_option),
         )
-    writer = records.writeStream.outputMode("update").format("kafka").options(**client_options(options)).option("topic", output)
+    writer = records.writeStream.outputMode(output_mode).format("kafka").options(**client_options(options)).option("topic", topic)
     return writer.queryName(name).option("checkpointLocation", checkpoint).trigger(**trigger).start()
+
+
+def checkpoint_of(name: str, options: argparse.Namespace) -> str:
+    """The query's own folder; a file system's URL stays one."""
+    return f"{options.checkpoint.rstrip('/')}/{name}"
 
 
 def as_records(job: Job, table: Any) -> Any:
