@@ -125,7 +125,7 @@ GROUP_BOUNDS = {
     "consumer.assignment.interval.ms": (0, 15_000),
 }
 # broker settings without a topic level name that Kafka alters at run time
-_ALSO_DYNAMIC = frozenset({"group.consumer.assignment.interval.ms"})
+_ALSO_DYNAMIC = ("group.consumer.assignment.interval.ms", "ssl.")
 
 
 def is_kafkas(declared: Option) -> bool:
@@ -166,7 +166,7 @@ def broker_options(classes: Iterable[Any]) -> dict[str, Option]:
                 continue
             # no default in Kafka: a setting in milliseconds where a coarser one has it, and the node id
             default = None if declared.kafka_name in (*SYNONYMS, "node.id") else declared.default
-            dynamic = declared.dynamic or declared.topic_name is not None or declared.kafka_name in _ALSO_DYNAMIC
+            dynamic = declared.dynamic or declared.topic_name is not None or declared.kafka_name.startswith(_ALSO_DYNAMIC)
             found[declared.kafka_name] = dataclasses.replace(declared, dynamic=dynamic, default=default)
     return found
 

@@ -262,6 +262,11 @@ class DynamicConfig:
         """As `DynamicBrokerConfig.validate` and `ConfigurationControlManager`; names we do not know are kept for whoever does."""
         changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
         fixed = sorted(key for key in changed if key in self._broker and not self._broker[key].dynamic)
+        fixed += sorted(key for key in changed if key.startswith("listener.name."))
+        per_listener = sorted(key for key in changed if key.startswith("ssl."))
+        if per_listener:
+            message = f"These security configs can be dynamically updated only per-listener using the listener prefix: {per_listener}"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, message)
         if fixed:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
         if MIN_INSYNC in changed and name != ALL_BROKERS:

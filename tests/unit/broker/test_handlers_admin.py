@@ -256,6 +256,7 @@ def test_coarse_units_count_where_milliseconds_are_not_set(tmp_path: Path) -> No
         # as Apache Kafka 4.3.0 answered
         (4, "1", ("num.partitions", 0, "3"), 42),
         (4, "1", ("no.such", 0, "3"), 0),
+        (4, "", ("ssl.keystore.location", 0, "/x"), 42),
         (4, "9", ("log.retention.ms", 0, "1"), 42),
         (4, "x", ("log.retention.ms", 0, "1"), 42),
         (4, "1", ("log.retention.ms", 0, "abc"), 42),
