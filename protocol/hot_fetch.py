@@ -179,18 +179,14 @@ def _read_head(version: int, view: memoryview) -> tuple[FetchRequest, int]:
 def _read_old_partitions(version: int, view: memoryview, pos: int) -> tuple[list[FetchPartition], int]:
     layout = _PARTITION_V9 if version >= 9 else _PARTITION_V5 if version >= 5 else _PARTITION_V4
     count, pos = read_count(view, pos, False, layout.size)
-    partitions: list[FetchPartition] = []
-    for _ in range(count):
-        fields = layout.unpack_from(view, pos)
-        pos += layout.size
-        if version >= 9:
-            index, leader_epoch, offset, log_start, max_bytes = fields
-        elif version >= 5:
-            (index, offset, log_start, max_bytes), leader_epoch = fields, -1
-        else:
-            (index, offset, max_bytes), leader_epoch, log_start = fields, -1, -1
-        partitions.append(FetchPartition(index, leader_epoch, offset, -1, log_start, max_bytes))
-    return partitions, pos
+    end = pos + count * layout.size
+    rows = layout.iter_unpack(view[pos:end])
+    make = FetchPartition
+    if version >= 9:
+        return [make(index, epoch, offset, -1, start, max_bytes) for index, epoch, offset, start, max_bytes in rows], end
+    if version >= 5:
+        return [make(index, -1, offset, -1, start, max_bytes) for index, offset, start, max_bytes in rows], end
+    return [make(index, -1, offset, -1, -1, max_bytes) for index, offset, max_bytes in rows], end
 
 
 def _read_forgotten(view: memoryview, pos: int, flexible: bool, by_id: bool) -> tuple[list[ForgottenTopic], int]:
