@@ -151,4 +151,3 @@ class KafkaError(Exception):
         super().__init__(message or code.name)
         self.code = code
         self.message = message
-
