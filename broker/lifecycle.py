@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from oncelog.broker.metrics import Metrics
 from oncelog.broker.requests import RequestHandler
 from oncelog.broker.server import RECEIVE_BUFFER_BYTES, Listener
 from oncelog.coordinator.group_coordinator import GroupCoordinator
-from oncelog.coordinator.producer_ids import ProducerIds
+from oncelog.coordinator.producer_ids import kept_in
 from oncelog.coordinator.transactions import TransactionService
 from oncelog.storage.env import Env
 from oncelog.storage.flush import Flusher
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-PRODUCER_IDS = "producer_ids"
-NEXT_BLOCK = "next_block_start"
 MAINTENANCE_MS = 1_000  # how often storage is offered a turn for its chores
 IDLE_CHECK_MS = 10_000
 LONGEST_SLEEP_MS = 1_000
@@ -45,10 +42,10 @@ class Broker:
         self.config = config
         self.listeners: list[Listener] = []
         self.context = BrokerContext()
-        self._flusher = flusher
         self._timer: asyncio.TimerHandle | None = None
         self._next_maintenance_ms = 0.0
         self._next_idle_check_ms = 0.0
+        self._opened = False  # the data directory is ours and completely read
         self._stopped = False
         self.logs = LogManager(
             env, data_dir, config.log, flusher, node_id=config.server.node_id, cluster_id=config.server.cluster_id or None
@@ -60,6 +57,7 @@ class Broker:
         """Open the data directory and bring every coordinator to the state its records add up to. Raises OSError, KafkaError."""
         context, env, config = self.context, self.env, self.config
         self.logs.start()
+        self._opened = True
         context.env, context.config, context.logs = env, config, self.logs
         context.node_id, context.cluster_id = self.logs.node_id, self.logs.cluster_id
         context.store = MetadataStore(env, self.logs.data_dir)
@@ -93,15 +91,12 @@ class Broker:
 
     def _build_coordinators(self) -> None:
         context = self.context
-        ids = ProducerIds(
-            context.store.section(PRODUCER_IDS).get(NEXT_BLOCK), lambda start: context.store.put(PRODUCER_IDS, NEXT_BLOCK, start)
-        )
-        context.transactions = TransactionService(self.env, self.logs, self.config.txn, ids)
+        context.transactions = TransactionService(self.env, self.logs, self.config.txn, kept_in(context.store))
         context.groups = GroupCoordinator(self.env, self.logs, self.config.group)
         context.transactions.on_offsets_marker(context.groups.replay_marker)
         context.groups.start()
         context.transactions.start()
-        self.logs.on_topic_deleted(context.groups.on_topic_deleted)
+        self.logs.on_topic_deleted.append(context.groups.on_topic_deleted)
 
     async def start(self) -> None:
         """Recover, then accept. Raises OSError, KafkaError."""
@@ -161,25 +156,21 @@ class Broker:
     def tick(self) -> float:
         """Do what is due; milliseconds until there may be more."""
         now = self.env.clock.monotonic_ms()
-        self.context.transactions.tick(now)
-        self.context.groups.tick(now)
+        wall = self.env.clock.time_ms()  # the coordinators' deadlines stand in records, so they are times of day
+        self.context.transactions.tick(wall)
+        self.context.groups.tick(wall)
         if now >= self._next_maintenance_ms:
-            more = self.logs.maintenance(self.env.clock.time_ms())
-            self._next_maintenance_ms = now if more else now + MAINTENANCE_MS
+            self.logs.maintenance(wall)
+            self._next_maintenance_ms = now + MAINTENANCE_MS
         if now >= self._next_idle_check_ms:
             self._next_idle_check_ms = now + IDLE_CHECK_MS
             for listener in self.listeners:
                 listener.reap_idle(now, self.config.server.connections_max_idle_ms)
-        return max(0.0, min(self._deadlines(), default=LONGEST_SLEEP_MS) - self.env.clock.monotonic_ms())
-
-    def _deadlines(self) -> list[float]:
-        candidates = (
-            self.context.transactions.next_deadline_ms(),
-            self.context.groups.next_deadline_ms(),
-            self._next_maintenance_ms,
-            self._next_idle_check_ms,
-        )
-        return [deadline for deadline in candidates if deadline is not None]
+        due = [self._next_maintenance_ms - now, self._next_idle_check_ms - now]
+        for deadline in (self.context.transactions.next_deadline_ms(), self.context.groups.next_deadline_ms()):
+            if deadline is not None:
+                due.append(deadline - wall)
+        return max(0.0, min(due))
 
     def _schedule(self) -> None:
         if self._stopped:
@@ -200,8 +191,6 @@ class Broker:
         self.close()
 
     def close(self) -> None:
-        """The part of `stop` that needs no loop."""
-        self.logs.stop()
-        self._flusher.close()
-
-
+        """The part of `stop` that needs no loop. A directory that could not be opened is left as it is: it may be another broker's."""
+        if self._opened:
+            self.logs.stop()

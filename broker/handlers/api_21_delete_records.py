@@ -33,7 +33,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
 def _delete(ctx: RequestContext, topic: str, asked: Any) -> Any:
     low_watermark = -1
     log, error = readable_log(ctx, AclOperation.DELETE, topic, asked.partition_index, -1)
-    if topic in INTERNAL_TOPICS:
+    if topic in INTERNAL_TOPICS and error is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif log is not None:
         try:
