@@ -106,7 +106,13 @@ def _find_duplicate(packed: bytes, header: BatchHeader) -> CachedBatch | None:
 
 
 def _check_sequence(
-    header: BatchHeader, epoch: int, last_sequence: int, has_batches: bool, topic_partition: TopicPartition, offset: int, added_by_tv2: bool
+    header: BatchHeader,
+    epoch: int,
+    last_sequence: int,
+    has_batches: bool,
+    topic_partition: TopicPartition,
+    offset: int,
+    added_by_tv2: bool,
 ) -> None:
     sequence = header.base_sequence
     where = f"for producer {header.producer_id} at offset {offset} in partition {topic_partition}"

@@ -11,6 +11,7 @@ import logging
 import re
 import uuid
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from oncelog.protocol.names import TopicPartition
@@ -71,7 +72,7 @@ def write_offsets(fs: FileSystem, path: Path, offsets: Mapping[TopicPartition, i
 def read_epochs(fs: FileSystem, path: Path) -> list[tuple[int, int]]:
     """(epoch, start offset) lines; [] when absent, damaged or not rising."""
     epochs = [(int(epoch), int(start)) for epoch, start in _lines(fs, path, 2)]
-    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(epochs, epochs[1:], strict=False))
+    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(epochs))
     return epochs if rising else []
 
 

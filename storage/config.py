@@ -233,7 +233,7 @@ class LogConfig:
         "log.preallocate",
         BOOLEAN,
         False,
-        "Should preallocate file when creating a new segment? (Space is always reserved ahead of the writer here, the length stays honest.)",
+        "Should preallocate file when creating a new segment? Here space is always reserved ahead of the writer, without a longer file.",
         topic="preallocate",
         dynamic=True,
     )

@@ -1,4 +1,7 @@
-"""`leader-epoch-checkpoint`: where each leader epoch begins (Kafka's `LeaderEpochFileCache`). Own batches always carry the newest known one."""
+"""`leader-epoch-checkpoint`: where each leader epoch begins (Kafka's `LeaderEpochFileCache`).
+
+Batches written here carry the newest epoch known, 0 in a directory of our own.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +42,8 @@ class LeaderEpochs:
         self.dirty = True
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Entries that start at or behind the log end belong to no batch."""
-        kept = [entry for entry in self.entries if entry[1] < end_offset]
+        """Entries that start behind the log end are stale; one AT the end is the leader's that has not written yet."""
+        kept = [entry for entry in self.entries if entry[1] <= end_offset]
         self.dirty |= len(kept) != len(self.entries)
         self.entries = kept
 

@@ -141,9 +141,7 @@ class Log:
         batch = end_transaction_marker(producer_id, producer_epoch, commit, coordinator_epoch, now_ms)
         header = parse_header(batch)
         self._write(header, batch, now_ms)
-        completed = self.state.end_transaction(
-            producer_id, producer_epoch, coordinator_epoch, header.base_offset, now_ms, now_ms, commit
-        )
+        completed = self.state.end_transaction(producer_id, producer_epoch, coordinator_epoch, header.base_offset, now_ms, now_ms, commit)
         if completed is not None:
             self._complete(completed)
         info = AppendInfo(header.base_offset, header.base_offset, -1, self.log_start_offset)
@@ -390,12 +388,14 @@ class Log:
         """Move the log start to `offset` (-1: the high watermark); the new log start. Raises KafkaError 1 or 44 as Kafka does."""
         self._check_online()
         if not self.config.delete:
-            raise KafkaError(ErrorCode.POLICY_VIOLATION, f"Records of partition {self.topic_partition} can not be deleted due to the configured policy")
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION, f"Records of partition {self.topic_partition} can not be deleted due to the configured policy"
+            )
         target = self.high_watermark if offset == -1 else offset
         if not 0 <= target <= self.high_watermark:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"The specified offset {offset} is higher than the high watermark {self.high_watermark} of the partition {self.topic_partition}",
+                f"The specified offset {offset} is higher than the high watermark {self.high_watermark} of {self.topic_partition}",
             )
         self.advance_log_start(target)
         return self.log_start_offset
@@ -408,6 +408,11 @@ class Log:
         self.log_start_offset = offset
         self.epochs.truncate_from_start(offset)
         self._changed()
+
+    def check_txn_indexes(self) -> None:
+        """Make sure that no aborted transaction is missing from an index, before the cleaner believes them. Raises OSError."""
+        for segment in self.segments:
+            self.reader.checked_aborted(segment)
 
     def update_config(self, config: LogConfig) -> None:
         self.config = config

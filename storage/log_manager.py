@@ -197,9 +197,7 @@ class LogManager:
 
     # -- topics
 
-    def create_topic(
-        self, name: str, partitions: int, configs: dict[str, str] | None = None, topic_id: uuid.UUID | None = None
-    ) -> Topic:
+    def create_topic(self, name: str, partitions: int, configs: dict[str, str] | None = None, topic_id: uuid.UUID | None = None) -> Topic:
         """Registered durably, then its folders are made. Raises KafkaError 36, 37, 40 or 56."""
         if self.topics.get(name) is not None:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -250,6 +248,7 @@ class LogManager:
         delay_ms = self.config_of(name).file_delete_delay_ms
         for log in self._logs_of(name):
             del self._logs[log.topic_partition]
+            self._upkeep.topic_deleted(log)
             log.close_files()
             log.retire("the topic was deleted")
             self._set_aside(log.folder, delay_ms)

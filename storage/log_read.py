@@ -44,6 +44,7 @@ class Reader:
         self._log = log
         self._hints: OrderedDict[int, tuple[Segment, int]] = OrderedDict()
         self._end: tuple[int, Segment, int] | None = None
+        self._replaced = 0
         self._vouched: dict[int, tuple[int, int]] | None = None
 
     def read(self, offset: int, max_bytes: int, isolation: IsolationLevel | int, min_one_message: bool) -> FetchData:
@@ -76,14 +77,18 @@ class Reader:
         segment, position = found
         end_position = self._end_position(segment, end)
         data, next_offset = segment.read(position, max_bytes, end_position, min_one_message=min_one_message)
-        if data and next_offset >= 0 and position + len(data) < segment.size + 1:
+        if data and next_offset >= 0 and position + len(data) <= segment.size:
             self._remember(next_offset, segment, position + len(data))
         return data, next_offset if next_offset >= 0 else end
 
     def _find(self, offset: int, end: int) -> tuple[Segment, int] | None:
         """Where the first batch at or behind `offset` stands, if it begins below `end`."""
-        hint = self._hints.pop(offset, None)
         segments = self._log.segments
+        if segments.replaced != self._replaced:
+            self._replaced = segments.replaced
+            self._hints.clear()
+            self._end = None
+        hint = self._hints.pop(offset, None)
         if hint is not None and hint[1] < hint[0].size:
             return hint
         slot = segments.floor(offset)
@@ -98,12 +103,6 @@ class Reader:
         self._hints[offset] = segment, position
         if len(self._hints) > _HINTS:
             self._hints.popitem(last=False)
-
-    def forget(self) -> None:
-        """Segments were replaced."""
-        self._hints.clear()
-        self._end = None
-        self._vouched = None
 
     def _end_position(self, segment: Segment, end: int) -> int:
         if end >= self._log.log_end_offset:
@@ -123,12 +122,12 @@ class Reader:
         segments = self._log.segments
         found: list[AbortedTxn] = []
         for slot in range(segments.floor(offset), len(segments)):
-            if collect_aborted(self._checked_aborted(segments[slot]), offset, upper, found):
+            if collect_aborted(self.checked_aborted(segments[slot]), offset, upper, found):
                 break
         found.sort(key=lambda entry: entry.first_offset)
         return found
 
-    def _checked_aborted(self, segment: Segment) -> list[AbortedTxn]:
+    def checked_aborted(self, segment: Segment) -> list[AbortedTxn]:
         """The segment's index, compared with the abort markers unless the voucher knows it: a lost entry would show aborted records."""
         if segment.txn_index_checked:
             return segment.aborted

@@ -1,4 +1,6 @@
-"""The segments of one log in order of offset, and the crash-safe ways to remove or replace some (`LogSegments`, `LocalLog.replaceSegments`)."""
+"""The segments of one log in order of offset, and the crash-safe ways to remove or replace some
+(`LogSegments`, `LocalLog.replaceSegments`).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from oncelog.storage import producer_files
+from oncelog.storage.cleaned_segment import DELETED, CleanedSegment, swap
 from oncelog.storage.descriptors import Descriptors
 from oncelog.storage.env import FileSystem
-from oncelog.storage.segment import SUFFIXES, Segment, file_name
-
-DELETED, CLEANED, SWAP = ".deleted", ".cleaned", ".swap"
+from oncelog.storage.segment import Segment
 
 
 class Segments:
@@ -25,6 +26,7 @@ class Segments:
         self._folder = folder
         self._segments = segments
         self._bases = [segment.base_offset for segment in segments]
+        self.replaced = 0  # counts removals and replacements: positions remembered from before are void
         self._doomed: list[tuple[int, Path]] = []
 
     def __iter__(self) -> Iterator[Segment]:
@@ -63,27 +65,20 @@ class Segments:
             self._doom(segment, now_ms + delay_ms)
             producer_files.discard(self._fs, self._folder, segment.base_offset)
         self._set(self._segments[count:])
+        self.replaced += 1
 
-    def replace(self, old: Sequence[Segment], new: Sequence[Segment], now_ms: int, delay_ms: int) -> None:
-        """Put `new`, whose files end in `.cleaned` and are synced, in place of the neighbours `old`. Raises OSError.
-
-        Crash-safe: `.cleaned` → `.swap` from the highest offset down, the old ones → `.deleted`, `.swap` → final. A start finishes
-        what began as soon as every new file was `.swap`, and undoes it before.
-        """
-        for segment in sorted(new, key=lambda segment: -segment.base_offset):
-            self._rename(segment, CLEANED, SWAP)
-        self._fs.sync_dir(self._folder)
-        kept = {segment.base_offset for segment in new}
-        for segment in sorted(old, key=lambda segment: segment.base_offset):
-            self._doom(segment, now_ms + delay_ms)
-            if segment.base_offset not in kept:
+    def replace(self, old: Sequence[Segment], new: CleanedSegment, now_ms: int, delay_ms: int) -> None:
+        """Put a finished `new` in place of the neighbours `old`, crash-safely (`cleaned_segment.swap`). Raises OSError."""
+        self._doomed += [(now_ms + delay_ms, path) for path in swap(self._fs, self._folder, old, new)]
+        for segment in old:
+            if segment.base_offset != new.base_offset:
                 producer_files.discard(self._fs, self._folder, segment.base_offset)
-        for segment in new:
-            self._rename(segment, SWAP, "")
-        self._fs.sync_dir(self._folder)
+        cleaned = Segment(self._descriptors, self._folder, new.base_offset, new.size, old[0].index_interval_bytes)
+        cleaned.txn_index_checked = True
         gone = {id(segment) for segment in old}
         rest = [segment for segment in self._segments if id(segment) not in gone]
-        self._set(sorted([*rest, *new], key=lambda segment: segment.base_offset))
+        self._set(sorted([*rest, cleaned], key=lambda segment: segment.base_offset))
+        self.replaced += 1
 
     def purge(self, now_ms: int) -> None:
         """Unlink files whose time has come. Raises OSError."""
@@ -94,12 +89,6 @@ class Segments:
 
     def _doom(self, segment: Segment, due_ms: int) -> None:
         self._doomed += [(due_ms, path) for path in segment.rename_files(DELETED)]
-
-    def _rename(self, segment: Segment, old: str, new: str) -> None:
-        for suffix in SUFFIXES:
-            path = self._folder / (file_name(segment.base_offset, suffix) + old)
-            if self._fs.exists(path):
-                self._fs.rename(path, self._folder / (file_name(segment.base_offset, suffix) + new))
 
     def _set(self, segments: list[Segment]) -> None:
         self._segments = segments

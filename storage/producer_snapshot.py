@@ -1,10 +1,10 @@
 """`.snapshot`, as Kafka reads it, and `oncelog.window`, which Kafka ignores and which remembers five batches per producer.
 
-    .snapshot       int16 version 1 | uint32 CRC-32C of the rest | int32 count | count x 46 bytes:
-                    producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
-                    coordinator epoch int32, open transaction's first offset int64
-    oncelog.window  int16 version 1 | uint32 CRC-32C of the rest | int64 offset it covers | int32 count | count x
-                    (producer id int64, length int16, packed entry as in producer_state.py)
+.snapshot       int16 version 1 | uint32 CRC-32C of the rest | int32 count | count x 46 bytes:
+                producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
+                coordinator epoch int32, open transaction's first offset int64
+oncelog.window  int16 version 1 | uint32 CRC-32C of the rest | int64 offset it covers | int32 count | count x
+                (producer id int64, length int16, packed entry as in producer_state.py)
 """
 
 from __future__ import annotations

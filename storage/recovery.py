@@ -17,13 +17,13 @@ from pathlib import Path
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import HEADER_SIZE, parse_header
 from oncelog.storage import producer_files
+from oncelog.storage.cleaned_segment import CLEANED, DELETED, SWAP
 from oncelog.storage.config import LogConfig
 from oncelog.storage.descriptors import Descriptors
 from oncelog.storage.env import Env
 from oncelog.storage.flush import Flusher
 from oncelog.storage.leader_epochs import LeaderEpochs
 from oncelog.storage.log import Log
-from oncelog.storage.log_segments import CLEANED, DELETED, SWAP
 from oncelog.storage.producer_replay import state_at
 from oncelog.storage.salvage import check_segment
 from oncelog.storage.segment import Segment, file_name
@@ -61,7 +61,7 @@ def open_log(
     if not segments:
         base = max(remembered.log_start, remembered.high_watermark, 0)
         segments = [Segment.create(descriptors, folder, base, config.index_interval_bytes, env.clock.time_ms())]
-    end, checked = _check(segments, remembered, topic_partition)
+    end, checked = _check(segments, remembered, topic_partition, gaps_expected=config.compact)
     if remembered.high_watermark > end or lost_files:
         end = _report_missing(env, segments, descriptors, config, remembered, end, topic_partition)
     start = _log_start(segments, remembered, end, topic_partition)
@@ -158,8 +158,8 @@ def _drop_stray_snapshots(env: Env, folder: Path, segments: list[Segment], end: 
 # -- checks
 
 
-def _check(segments: list[Segment], remembered: Remembered, topic_partition: TopicPartition) -> tuple[int, bool]:
-    """(log end, was anything checked in full)."""
+def _check(segments: list[Segment], remembered: Remembered, topic_partition: TopicPartition, *, gaps_expected: bool) -> tuple[int, bool]:
+    """(log end, was anything checked in full). Compaction leaves gaps, so there they mean nothing."""
     first_dirty = len(segments) - 1
     if not remembered.clean:
         point = remembered.recovery_point
@@ -168,8 +168,8 @@ def _check(segments: list[Segment], remembered: Remembered, topic_partition: Top
     end = segments[0].base_offset
     for slot, segment in enumerate(segments[:first_dirty]):
         following = segments[slot + 1].base_offset
-        end = _end_of_sealed(segment)
-        if end != following and end >= 0:
+        end = following if gaps_expected else _end_of_sealed(segment)
+        if end not in (following, -1):
             _log.warning("gap between segments partition=%s offsets=%d..%d", topic_partition, end, following - 1)
         end = following
     checked = False
@@ -178,9 +178,9 @@ def _check(segments: list[Segment], remembered: Remembered, topic_partition: Top
         tail = _trusted_tail(segment) if remembered.clean else None
         full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail)
         checked |= tail is None and segment.size > 0
-        following = segments[slot + 1].base_offset if slot + 1 < len(segments) else None
-        if following is not None and full_end != following:
-            _log.warning("gap between segments partition=%s offsets=%d..%d", topic_partition, full_end, following - 1)
+        if slot + 1 < len(segments) and full_end != segments[slot + 1].base_offset and not gaps_expected:
+            resumed = segments[slot + 1].base_offset
+            _log.warning("gap between segments partition=%s offsets=%d..%d", topic_partition, full_end, resumed - 1)
         end = full_end
     return max(end, segments[-1].base_offset), checked
 
@@ -214,9 +214,7 @@ def _report_missing(
     _log.error("data is missing partition=%s offsets=%d..%d log_end=%d", topic_partition, end, expected - 1, end)
     if segments[-1].size and not segments[-1].was_cut and end < expected and remembered.clean:
         segments[-1].save_indexes(final=True)
-        segments.append(
-            Segment.create(descriptors, segments[-1].folder, expected, config.index_interval_bytes, env.clock.time_ms())
-        )
+        segments.append(Segment.create(descriptors, segments[-1].folder, expected, config.index_interval_bytes, env.clock.time_ms()))
         return expected
     return end
 

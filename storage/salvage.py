@@ -43,9 +43,7 @@ class _Walk:
     mended: int = 0
 
 
-def check_segment(
-    segment: Segment, topic_partition: TopicPartition, durable: int, *, clean: bool, tail: tuple[int, int] | None
-) -> int:
+def check_segment(segment: Segment, topic_partition: TopicPartition, durable: int, *, clean: bool, tail: tuple[int, int] | None) -> int:
     """The offset behind the last good batch; the `.log` holds nothing but good batches afterwards.
 
     With `tail` = (position, last offset) of a batch known to be right only what follows is read, else everything, and the indexes are

@@ -405,7 +405,7 @@ class Segment:
         return None
 
     def read(self, position: int, max_bytes: int, end_position: int, *, min_one_message: bool) -> tuple[bytes, int]:
-        """Whole batches from `position`, at most `max_bytes` and not beyond `end_position`; and the offset behind the last of them (-1: none).
+        """Whole batches from `position`, at most `max_bytes` and not beyond `end_position`; the offset behind the last of them (-1: none).
 
         With `min_one_message` the first batch is returned whole, however large.
         """

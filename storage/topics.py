@@ -43,6 +43,7 @@ class TopicRegistry:
         self._path = data_dir / FILE_NAME
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[uuid.UUID, Topic] = {}
+        self.generation = 0  # rises with every change, for caches of what was told about topics
 
     def get(self, name: str) -> Topic | None:
         return self._by_name.get(name)
@@ -110,6 +111,7 @@ class TopicRegistry:
     def _set(self, topics: dict[str, Topic]) -> None:
         self._by_name = topics
         self._by_id = {topic.topic_id: topic for topic in topics.values()}
+        self.generation += 1
 
 
 def with_configs(topic: Topic, configs: dict[str, str]) -> Topic:

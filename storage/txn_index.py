@@ -47,7 +47,8 @@ def encode_aborted(entries: list[AbortedTxn]) -> bytes:
 
 
 def collect_aborted(entries: list[AbortedTxn], fetch_offset: int, upper: int, found: list[AbortedTxn]) -> bool:
-    """Add to `found` what overlaps [fetch_offset, upper); True when later segments cannot add any (`TransactionIndex.collectAbortedTxns`)."""
+    """Add to `found` what overlaps [fetch_offset, upper); True when later segments cannot add any
+    (`TransactionIndex.collectAbortedTxns`)."""
     start = bisect_left(entries, fetch_offset, key=lambda entry: entry.last_offset)
     for entry in entries[start:]:
         if entry.first_offset < upper:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from oncelog.protocol.errors import KafkaError
+from oncelog.protocol.names import TopicPartition
 from oncelog.storage import checkpoints
+from oncelog.storage.log_cleaner import LogCleaner
+from oncelog.storage.retention import doomed_segments
 
 if TYPE_CHECKING:
     from oncelog.storage.log import Log
@@ -31,7 +32,8 @@ class Upkeep:
         self._doomed: list[tuple[int, Path]] = []
         self._queue: deque[Log] = deque()
         self._next_watermarks = self._next_checkpoints = self._next_round = 0
-        self._cleaner: Any = None
+        self._first_dirty: dict[TopicPartition, int] | None = None
+        self.cleaner = LogCleaner(manager.env.fs, manager.env.clock, self._cleaned)
 
     def started(self) -> None:
         now_ms = self._manager.env.clock.time_ms()
@@ -65,13 +67,26 @@ class Upkeep:
             log = self._queue.popleft()
             if log.offline is None:
                 log.maintain(now_ms)
-                _retention().apply(log, now_ms)
-        cleaner = self._get_cleaner()
-        if cleaner is not None:
-            cleaner.step(now_ms)
+                delete_old_segments(log, now_ms)
+        self._clean(now_ms)
 
-    def _get_cleaner(self) -> Any:
-        return self._cleaner
+    def _clean(self, now_ms: int) -> None:
+        compacted = [log for log in self._manager.logs() if log.config.compact and log.offline is None and len(log.segments) > 1]
+        if not compacted:
+            return
+        for log in compacted:
+            log.check_txn_indexes()
+        if self._first_dirty is None:
+            self._first_dirty = checkpoints.read_offsets(self._manager.env.fs, self._manager.data_dir / checkpoints.CLEANER_OFFSETS)
+        self.cleaner.step(compacted, self._first_dirty, now_ms)
+
+    def _cleaned(self, topic_partition: TopicPartition, first_dirty_offset: int) -> None:
+        assert self._first_dirty is not None
+        self._first_dirty[topic_partition] = first_dirty_offset
+        checkpoints.write_offsets(self._manager.env.fs, self._manager.data_dir / checkpoints.CLEANER_OFFSETS, self._first_dirty)
+
+    def topic_deleted(self, log: Log) -> None:
+        self.cleaner.abort(log.topic_partition)
 
     def _purge(self, now_ms: int) -> None:
         due = [folder for due_ms, folder in self._doomed if due_ms <= now_ms]
@@ -83,9 +98,7 @@ class Upkeep:
         """High watermarks, and with `everything` recovery points and log starts. Raises OSError."""
         fs, data_dir = self._manager.env.fs, self._manager.data_dir
         logs = self._manager.logs()
-        checkpoints.write_offsets(
-            fs, data_dir / checkpoints.HIGH_WATERMARKS, {log.topic_partition: log.high_watermark for log in logs}
-        )
+        checkpoints.write_offsets(fs, data_dir / checkpoints.HIGH_WATERMARKS, {log.topic_partition: log.high_watermark for log in logs})
         if not everything:
             return
         starts = {log.topic_partition: log.log_start_offset for log in logs if log.log_start_offset > log.segments[0].base_offset}
@@ -94,8 +107,22 @@ class Upkeep:
         checkpoints.write_offsets(fs, data_dir / checkpoints.RECOVERY_POINTS, points)
 
 
-def _retention() -> Any:
-    return importlib.import_module("oncelog.storage.retention")
-
-
-__all__ = ["KafkaError", "Upkeep"]
+def delete_old_segments(log: Log, now_ms: int) -> int:
+    """Apply retention: what the log start passed, what is too much, what is too old; how many segments went. Raises OSError."""
+    doomed = doomed_segments(
+        list(log.segments),
+        log.config,
+        log_start_offset=log.log_start_offset,
+        high_watermark=log.high_watermark,
+        log_end_offset=log.log_end_offset,
+        now_ms=now_ms,
+    )
+    if doomed.segments == 0:
+        return 0
+    if doomed.roll:
+        log.roll(now_ms)
+    kept = log.segments[doomed.segments].base_offset
+    log.advance_log_start(kept)
+    log.segments.remove_oldest(doomed.segments, now_ms, log.config.file_delete_delay_ms)
+    _log.info("old segments deleted partition=%s count=%d log_start=%d", log.topic_partition, doomed.segments, log.log_start_offset)
+    return doomed.segments

@@ -1,4 +1,5 @@
-"""What a produced batch must be, in Kafka's order, and what the broker rewrites in it (`UnifiedLog.analyzeAndValidateRecords`, `LogValidator`).
+"""What a produced batch must be, in Kafka's order, and what the broker rewrites in it
+(`UnifiedLog.analyzeAndValidateRecords`, `LogValidator`).
 
 Records are not walked when the header can stand in for them: its maxTimestamp for the upper timestamp bound. They are walked in batches
 of up to `log.validated.records` records, for compacted topics, for a lower timestamp bound, for recompression, and to say which record
@@ -61,9 +62,7 @@ def validate(
             f"Record batch is corrupt (the size {len(view)} is smaller than the minimum allowed overhead {HEADER_SIZE})",
         )
     if not check_crc(view):
-        raise KafkaError(
-            ErrorCode.CORRUPT_MESSAGE, f"Record is corrupt (stored crc = {header.crc}) in topic partition {topic_partition}."
-        )
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Record is corrupt (stored crc = {header.crc}) in topic partition {topic_partition}.")
     if client:
         _check_header(header, topic_partition)
         view = _check_records(header, view, config, topic_partition, now_ms)
@@ -101,9 +100,7 @@ def _whole_batch(view: memoryview) -> int:
         return 0
     length = int.from_bytes(view[8:12], "big", signed=True)
     if length < _SMALLEST_LENGTH:
-        raise KafkaError(
-            ErrorCode.CORRUPT_MESSAGE, f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})"
-        )
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})")
     if len(view) < _MAGIC_END:
         return 0
     if view[16] > CURRENT_MAGIC:
@@ -188,9 +185,7 @@ def _check_each(records: list[Record], header: BatchHeader, config: LogConfig, t
     bad_timestamp = False
     for index, record in enumerate(records):
         if config.compact and record.key is None:
-            errors.append(
-                RecordError(index, f"Compacted topic cannot accept message without key in topic partition {topic_partition}.")
-            )
+            errors.append(RecordError(index, f"Compacted topic cannot accept message without key in topic partition {topic_partition}."))
         elif not config.log_append_time and record.timestamp >= 0 and not earliest <= record.timestamp <= latest:
             bad_timestamp = True
             errors.append(
@@ -201,9 +196,7 @@ def _check_each(records: list[Record], header: BatchHeader, config: LogConfig, t
                 )
             )
     if bad_timestamp:
-        raise InvalidRecordError(
-            ErrorCode.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", errors
-        )
+        raise InvalidRecordError(ErrorCode.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", errors)
     if errors:
         shown = ", ".join(f"RecordError(batchIndex={e.batch_index}, message='{e.message}')" for e in errors[:3])
         raise InvalidRecordError(
