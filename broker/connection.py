@@ -15,7 +15,7 @@ import ssl
 import struct
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from oncelog.broker.auth.mechanisms import ANONYMOUS
 from oncelog.broker.dispatch import CloseConnection
@@ -102,8 +102,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but type
         peer = transport.get_extra_info("peername") or ("", 0)
         local = transport.get_extra_info("sockname") or ("", 0)
         self.client_host, self.local_address = peer[0], (local[0], local[1])
