@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from oncelog.protocol.names import TopicPartition
-from oncelog.storage.cleaned_segment import CleanedSegment
 from oncelog.storage.config import LogConfig
+from oncelog.storage.descriptors import Descriptors
+from oncelog.storage.log_segments import Segments
 from oncelog.storage.producer_state import ProducerStateEntry
 from oncelog.storage.segment import Segment
-
-
-class SegmentList(Protocol):
-    """A log's segments in offset order; the last one is active and never cleaned."""
-
-    def __iter__(self) -> Iterator[Segment]: ...
-
-    def replace(self, old: Sequence[Segment], new: CleanedSegment, now_ms: int, delay_ms: int) -> None:
-        """`cleaned_segment.swap`, and the same in memory; old files go after `delay_ms`. Raises OSError."""
 
 
 class CleanableLog(Protocol):
     """What the cleaner needs of a Log."""
 
     folder: Path
+    topic_partition: TopicPartition
     config: LogConfig
+    descriptors: Descriptors
+    segments: Segments
     log_start_offset: int
     log_end_offset: int
+    recovery_point: int
     offline: str | None
 
     @property
-    def topic_partition(self) -> TopicPartition: ...
-
-    @property
     def last_stable_offset(self) -> int: ...
-
-    @property
-    def segments(self) -> SegmentList: ...
 
     def producers(self) -> list[ProducerStateEntry]: ...
 
@@ -61,7 +50,8 @@ def cleanable_range(log: CleanableLog, first_dirty_offset: int | None, now_ms: i
     start = log.log_start_offset if first_dirty_offset is None else first_dirty_offset
     if not log.log_start_offset <= start <= log.log_end_offset:
         start = log.log_start_offset
-    end = min(log.last_stable_offset, segments[-1].base_offset)
+    # what is not on disk yet may still be asked for by a flush
+    end = min(log.last_stable_offset, log.recovery_point, segments[-1].base_offset)
     if log.config.min_compaction_lag_ms > 0:
         for segment in segments[:-1]:
             if segment.largest_timestamp > now_ms - log.config.min_compaction_lag_ms:

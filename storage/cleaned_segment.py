@@ -110,6 +110,7 @@ def swap(fs: FileSystem, folder: Path, old: Sequence[Segment], new: CleanedSegme
     """Put a finished `new` into the place of the neighbours `old`; the `.deleted` files that they became. Raises OSError."""
     age = max(segment.mtime_ms() for segment in old)
     new.offer()
+    fs.sync_dir(folder)  # the offer must not be lost once the old names are
     deleted = [path for segment in old for path in segment.rename_files(DELETED)]
     new.settle(age)
     fs.sync_dir(folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from oncelog.protocol.control_records import end_transaction_marker
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import BatchHeader, build_batch, iter_records, parse_header, patch_offset
 from oncelog.storage.cleanable import cleanable_range
-from oncelog.storage.cleaned_segment import CleanedSegment, swap
 from oncelog.storage.cleaner import CleaningAborted, CleanResult, clean, group_segments
 from oncelog.storage.compacted_batch import empty_batch
 from oncelog.storage.config import LogConfig
@@ -20,6 +19,7 @@ from oncelog.storage.descriptors import Descriptors
 from oncelog.storage.env import OsFileSystem
 from oncelog.storage.findings import Findings
 from oncelog.storage.log_cleaner import LogCleaner
+from oncelog.storage.log_segments import Segments
 from oncelog.storage.producer_state import CachedBatch, ProducerStateEntry
 from oncelog.storage.raw_directory import open_partition_folder
 from oncelog.storage.segment import Segment
@@ -29,20 +29,6 @@ from oncelog.storage.verify_log import PartitionContext, audit_partition
 T0 = 1_700_000_000_000
 DAY = 86_400_000
 Pairs = list[tuple[str, str | None]]
-
-
-class Segments(list[Segment]):
-    """Stands in for a log's segment list."""
-
-    fs: OsFileSystem
-    folder: Path
-    descriptors: Descriptors
-    deleted: list[Path]
-
-    def replace(self, old: Sequence[Segment], new: CleanedSegment, now_ms: int, delay_ms: int) -> None:
-        self.deleted += swap(self.fs, self.folder, old, new)
-        at = self.index(old[0])
-        self[at : at + len(old)] = [Segment(self.descriptors, self.folder, new.base_offset, new.size, 4096)]
 
 
 class FakeLog:
@@ -58,12 +44,17 @@ class FakeLog:
         self.config: LogConfig = parse_settings(LogConfig, {**names, **{name.replace("_", "."): value for name, value in settings.items()}})
         self.fs = OsFileSystem()
         self.descriptors = Descriptors(self.fs)
-        self.segments = Segments()
-        self.segments.fs, self.segments.folder, self.segments.descriptors, self.segments.deleted = self.fs, folder, self.descriptors, []
         self.log_end_offset = 0
+        self.segments = Segments(self.fs, self.descriptors, folder, [self._new_segment()])
         self.first_open: int | None = None
         self.producer_entries: list[ProducerStateEntry] = []
-        self.roll()
+
+    def _new_segment(self) -> Segment:
+        return Segment.create(self.descriptors, self.folder, self.log_end_offset, 4096, T0)
+
+    @property
+    def recovery_point(self) -> int:
+        return self.log_end_offset
 
     @property
     def last_stable_offset(self) -> int:
@@ -73,14 +64,13 @@ class FakeLog:
         return self.producer_entries
 
     def roll(self) -> None:
-        if self.segments:
-            self.segments[-1].save_indexes(final=True)
-        self.segments.append(Segment.create(self.descriptors, self.folder, self.log_end_offset, 4096, T0))
+        self.segments.active.save_indexes(final=True)
+        self.segments.add(self._new_segment())
 
     def put(self, batch: bytearray) -> int:
         patch_offset(batch, self.log_end_offset, 0)
         header = parse_header(batch)
-        self.segments[-1].append([batch], len(batch), header.last_offset, header.max_timestamp, 1 << 20)
+        self.segments.active.append([batch], len(batch), header.last_offset, header.max_timestamp, 1 << 20)
         self.log_end_offset = header.next_offset
         return header.base_offset
 
@@ -90,7 +80,7 @@ class FakeLog:
 
     def abort(self, producer_id: int, first_offset: int, epoch: int = 0) -> int:
         marker = self.put(end_transaction_marker(producer_id, epoch, False, 0, T0))
-        self.segments[-1].append_aborted(AbortedTxn(producer_id, first_offset, marker, marker + 1))
+        self.segments.active.append_aborted(AbortedTxn(producer_id, first_offset, marker, marker + 1))
         return marker
 
     def headers(self) -> list[BatchHeader]:
@@ -121,7 +111,7 @@ class FakeLog:
 
     def audit(self) -> list[str]:
         """The offline auditor on the folder: formats, CRCs, indexes."""
-        self.segments[-1].save_indexes(final=True)
+        self.segments.active.save_indexes(final=True)
         (self.folder / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
         findings = Findings()
         audit_partition(open_partition_folder(self.folder, "comp", 0), PartitionContext(False, True, False), findings)
@@ -268,10 +258,12 @@ def test_small_segments_are_merged_and_big_ones_are_not(log: FakeLog) -> None:
         log.write([(str(number), "x" * 300)])
         log.roll()
     config = parse_settings(LogConfig, {"internal.log.segment.bytes": str(2 * log.segments[0].size + 10)})
-    assert [[one.base_offset for one in group] for group in group_segments(log.segments[:-1], config)] == [[0, 1], [2, 3]]
+    assert [[one.base_offset for one in group] for group in group_segments(list(log.segments)[:-1], config)] == [[0, 1], [2, 3]]
     log.clean()
     assert [segment.base_offset for segment in log.segments] == [0, 4]
-    assert {path.suffix for path in log.segments.deleted} == {".deleted"}
+    assert list(log.folder.glob("*.deleted"))
+    log.segments.purge(T0 + log.config.file_delete_delay_ms)
+    assert not list(log.folder.glob("*.deleted"))
 
 
 def test_damage_stops_the_pass_and_leaves_the_log_alone(log: FakeLog) -> None:
