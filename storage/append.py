@@ -50,7 +50,7 @@ class InvalidRecordError(KafkaError):
         self.record_errors = record_errors or []
 
 
-_HEAD = Struct(">h22xq")  # epoch and open transaction of a packed entry
+_HEAD = Struct(">h20xq")  # epoch and open transaction of a packed entry
 _LAST_BATCH = Struct(">iqiq")
 _NO_TXN = -1
 
