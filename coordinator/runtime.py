@@ -240,7 +240,18 @@ class CoordinatorRuntime(Generic[S]):
 
     def sync(self, partition: int) -> None:
         """Return when everything in the partition's log is on disk (start-up only: it waits). Raises KafkaError."""
-        self.log(partition).flush()
+        log = self.log(partition)
+        log.flush()
+        # what a killed process left in the page cache counts as written, but is not on disk yet
+        path = log.active_segment.log_path
+        try:
+            file = log.descriptors.pin(path)
+            try:
+                file.datasync()
+            finally:
+                log.descriptors.unpin(path)
+        except OSError as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     def reply_when_durable(self, response: T, position: LogPosition | None) -> Reply[T]:
         """`response`, or a future of it that fails with KafkaError when the disk does."""

@@ -43,6 +43,19 @@ class Read(NamedTuple):
     records: bytes
 
 
+class _Files:
+    """A segment file and the cache of descriptors, as far as a sync needs them."""
+
+    log_path = ""
+
+    def pin(self, path: str) -> _Files:
+        return self
+
+    def unpin(self, path: str) -> None: ...
+
+    def datasync(self) -> None: ...
+
+
 class MemoryLog:
     """What the coordinators use of a Log."""
 
@@ -52,6 +65,7 @@ class MemoryLog:
         self.log_end_offset = 0
         self.high_watermark = 0
         self.fail_with: ErrorCode | None = None
+        self.active_segment = self.descriptors = _Files()
         self._logs = logs
         self._batches: list[bytes] = []
         self._waiting: list[tuple[int, Callback]] = []
