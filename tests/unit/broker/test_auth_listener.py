@@ -1,0 +1,206 @@
+"""A listener with SASL and TLS on a real socket: what clients may do before, during and after authentication."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oncelog.broker.auth.authorizer import Authorizer
+from oncelog.broker.auth.sasl import SaslSettings
+from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credential_of, salted_password
+from oncelog.broker.auth.tls import peer_principal, principal_mapper, server_context
+from oncelog.broker.commands.wire_client import ConnectFailure, Security, WireClient
+from oncelog.broker.config import ListenerConfig, load
+from oncelog.broker.context import BrokerContext
+from oncelog.broker.dispatch import ApiRegistry
+from oncelog.broker.metrics import Metrics
+from oncelog.broker.requests import RequestHandler
+from oncelog.broker.server import Listener
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.storage.env import system_env
+
+pytestmark = pytest.mark.unit
+SALT = b"0123456789abcdef"
+
+
+class Store:
+    def __init__(self) -> None:
+        self.sections: dict[str, dict[str, Any]] = {}
+
+    def section(self, name: str) -> dict[str, Any]:
+        return dict(self.sections.get(name, {}))
+
+    def put(self, section: str, key: str, value: Any) -> None:
+        self.sections.setdefault(section, {})[key] = value
+
+
+class Running:
+    """One listener on a free port, its loop in a thread of its own."""
+
+    def __init__(self, *, security: str = "SASL_PLAINTEXT", max_reauth_ms: int = 0, tls: dict[str, str] | None = None) -> None:
+        self.context = BrokerContext()
+        self.context.env = system_env()
+        self.context.store = Store()  # type: ignore[assignment]
+        self.context.config = load({})
+        self.context.apis = ApiRegistry()
+        self.context.metrics = Metrics()
+        self.context.authorizer = Authorizer(self.context.store, ("User:alice", "User:CN=localhost"))
+        self.context.scram_credentials = credentials = ScramCredentials(self.context.store)
+        for mechanism in ScramMechanism:
+            salted = salted_password(mechanism, "secret", SALT, 4096)
+            credentials.set("alice", mechanism, credential_of(mechanism, SALT, 4096, salted))
+        mechanisms = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+        sasl = SaslSettings(mechanisms, {"alice": "secret", "bob": "x"}, credentials, max_reauth_ms, failure_delay_ms=50)
+        mapper = principal_mapper(("DEFAULT",))
+        self.listener = Listener(
+            ListenerConfig("L", "127.0.0.1", 0, security),
+            RequestHandler(self.context),
+            self.context.metrics,
+            max_frame_bytes=1 << 20,
+            tls=server_context(tls, "L") if tls else None,
+            map_principal=lambda certificate: peer_principal(certificate, mapper),
+            sasl=sasl if security.startswith("SASL") else None,
+        )
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread.start()
+        asyncio.run_coroutine_threadsafe(self.listener.open(), self.loop).result(5)
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self.listener.close(), self.loop).result(5)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(5)
+        self.loop.run_until_complete(asyncio.sleep(0))
+        self.loop.close()
+
+    def client(self, **security: Any) -> WireClient:
+        return WireClient("127.0.0.1", self.listener.port, security=Security(**security), timeout_s=5)
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    made = Running()
+    yield made
+    made.close()
+
+
+def users(client: WireClient) -> int:
+    """Error code of an administrative request: 0 for a super user, 31 for others."""
+    return int(client.send(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, messages.DescribeUserScramCredentialsRequest(users=None)).error_code)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_who_logs_in_is_served_as_himself(running: Running, mechanism: str) -> None:
+    with running.client(mechanism=mechanism, username="alice", password="secret") as client:
+        assert users(client) == 0
+
+
+def test_the_principal_decides(running: Running) -> None:
+    with running.client(mechanism="PLAIN", username="bob", password="x") as client:
+        assert users(client) == 31
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_a_wrong_password_is_refused(running: Running, mechanism: str) -> None:
+    with pytest.raises(ConnectFailure, match="Authentication failed") as failure:
+        running.client(mechanism=mechanism, username="alice", password="wrong").connect()
+    assert failure.value.stage == "sasl"
+
+
+def test_after_a_failed_authentication_the_connection_is_closed(running: Running) -> None:
+    with running.client() as client:
+        client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="PLAIN"))
+        refused = client.send(ApiKey.SASL_AUTHENTICATE, messages.SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong"))
+        assert refused.error_code == 58
+        with pytest.raises(ConnectFailure, match="closed the connection"):
+            client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="PLAIN"))
+
+
+def test_before_authentication_other_requests_close_the_connection(running: Running) -> None:
+    with running.client() as client, pytest.raises(ConnectFailure, match="closed the connection"):
+        users(client)
+
+
+def test_an_unknown_mechanism_is_answered_with_those_offered(running: Running) -> None:
+    with running.client() as client:
+        answer = client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="GSSAPI"))
+        assert (answer.error_code, answer.mechanisms) == (33, ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+        with pytest.raises(ConnectFailure, match="closed the connection"):
+            client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="PLAIN"))
+
+
+def test_a_session_that_ended_closes_the_connection() -> None:
+    running = Running(max_reauth_ms=1)
+    try:
+        with running.client(mechanism="PLAIN", username="alice", password="secret") as client:
+            start = running.context.env.clock.monotonic_ms()
+            while running.context.env.clock.monotonic_ms() <= start + 1:
+                pass
+            with pytest.raises(ConnectFailure, match="closed the connection"):
+                users(client)
+    finally:
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate with")
+    folder = tmp_path_factory.mktemp("tls")
+    key, certificate, both = folder / "key.pem", folder / "cert.pem", folder / "both.pem"
+    new = [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+    ]
+    subprocess.run([openssl, *new, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    both.write_text(key.read_text() + certificate.read_text())
+    return both
+
+
+def test_tls_with_a_client_certificate(pem: Path) -> None:
+    store = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(pem),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(pem),
+    }
+    running = Running(security="SSL", tls={**store, "ssl.client.auth": "required"})
+    try:
+        context = ssl.create_default_context(cafile=pem)
+        context.load_cert_chain(pem)
+        with running.client(tls=context) as client:
+            assert users(client) == 0
+        with pytest.raises(ConnectFailure):
+            running.client(tls=ssl.create_default_context(cafile=pem)).connect()
+        with pytest.raises(ConnectFailure, match=r"TLS|closed"):
+            running.client().connect()
+    finally:
+        running.close()
+
+
+def test_sasl_over_tls(pem: Path) -> None:
+    running = Running(security="SASL_SSL", tls={"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem)})
+    try:
+        tls = ssl.create_default_context(cafile=pem)
+        with running.client(tls=tls, mechanism="SCRAM-SHA-512", username="alice", password="secret") as client:
+            assert users(client) == 0
+    finally:
+        running.close()
