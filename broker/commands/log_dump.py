@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from oncelog.storage.dump import dump
+from oncelog.storage.dump import dump as rows_of
 from rich.console import Console
 from rich.markup import escape
 
@@ -15,7 +15,7 @@ from rich.markup import escape
 _FIRST = ("position", "base_offset", "last_offset", "offset")
 
 
-def log_dump(path: Path, *, format: Literal["table", "json"] = "table", records: bool = True) -> int:
+def dump(path: Path, *, format: Literal["table", "json"] = "table", records: bool = True) -> int:
     """Print batches, records, indexes, snapshots and checkpoints of PATH, a file or a directory. Nothing is changed.
 
     Parameters
@@ -31,7 +31,7 @@ def log_dump(path: Path, *, format: Literal["table", "json"] = "table", records:
     damaged = False
     current = ""
     try:
-        for row in dump(path, records=records):
+        for row in rows_of(path, records=records):
             damaged = damaged or "error" in row or row.get("crc_valid") is False
             if format == "json":
                 sys.stdout.write(json.dumps(row) + "\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oncelog.broker.commands.log_dump import log_dump
+from oncelog.broker.commands.log_dump import dump as log_dump
 from oncelog.storage.dump import dump
 from support.golden_storage import facts, unpack
 

@@ -18,6 +18,7 @@ from oncelog.storage.findings import Kind, Severity
 from oncelog.storage.verify import verify
 from support.damage import Partition
 from support.golden_storage import facts, unpack
+from support.our_directory import OurDirectory
 
 NOW = 1_795_236_700_000
 Expected = tuple[Kind, str, int | None]
@@ -85,6 +86,42 @@ def test_open_transactions_are_listed_with_their_owner(golden: dict[str, Path]) 
 def test_an_empty_directory_with_its_properties_is_sound(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1\ncluster.id=x\nnode.id=1\n")
     assert verify(tmp_path).sound
+
+
+@pytest.fixture(scope="session")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A directory of oncelog after an orderly stop, and as a kill leaves it: with an open transaction."""
+    folder = tmp_path_factory.mktemp("ours")
+    written = OurDirectory(folder / "live")
+    written.fill()
+    written.transaction("tx-9", commit=True, finish=False)
+    shutil.copytree(folder / "live", folder / "killed")
+    written.close()
+    return {"clean": folder / "live", "killed": folder / "killed"}
+
+
+def test_our_own_directory_is_sound(ours: dict[str, Path]) -> None:
+    report = verify(ours["clean"])
+    assert report.clean
+    assert {(finding.kind, finding.severity) for finding in report.findings} == {(Kind.TRANSACTION_OPEN, Severity.NOTE)}
+    assert sum(line.batches for line in report.partitions) > 700
+
+
+def test_a_kill_of_ours_leaves_notes_only(ours: dict[str, Path]) -> None:
+    report = verify(ours["killed"])
+    assert not report.clean
+    assert report.errors == ()
+    assert {Kind.UNCLEAN_STOP, Kind.TRANSACTION_OPEN} <= {finding.kind for finding in report.notes}
+
+
+def test_a_directory_taken_over_from_kafka_stays_sound(golden: dict[str, Path], tmp_path: Path) -> None:
+    """Open Kafka's directory with our log, stop in order, and audit what we left."""
+    copied = Path(shutil.copytree(golden["killed"], tmp_path / "data"))
+    OurDirectory(copied).close()
+    report = verify(copied)
+    assert report.errors == ()
+    known = facts("killed")["partitions"]
+    assert {line.partition: line.log_end for line in report.partitions} == {name: one["leo"] for name, one in known.items()}
 
 
 # --- damage to a log --------------------------------------------------------------------------------------------------

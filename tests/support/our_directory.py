@@ -1,0 +1,113 @@
+"""A data directory written by oncelog itself: plain, idempotent, compressed, transactional, compacted, groups; for audits and moves."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+from oncelog.protocol.internal_records import OffsetCommitKey, OffsetCommitValue, TransactionLogKey, TransactionLogValue
+from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
+from oncelog.protocol.primitives import partition_for
+from oncelog.protocol.records import build_batch
+from oncelog.storage.append import AppendOrigin
+from oncelog.storage.config import LogConfig
+from oncelog.storage.env import system_env
+from oncelog.storage.flush import InlineFlusher
+from oncelog.storage.log import Log
+from oncelog.storage.log_manager import LogManager
+
+FIRST_PRODUCER_ID = 2**40
+INTERNAL_PARTITIONS = 50
+SMALL = {"internal.segment.bytes": "16384", "index.interval.bytes": "1024"}
+COMPACT = {"cleanup.policy": "compact"}
+
+
+class OurDirectory:
+    """Writes through the real LogManager. `close` is an orderly stop; without it the directory is what a kill leaves."""
+
+    def __init__(self, path: Path) -> None:
+        self.env = system_env()
+        self.logs = LogManager(self.env, path, LogConfig(), InlineFlusher())
+        self.logs.start()
+        self._ids = itertools.count(FIRST_PRODUCER_ID)
+
+    @property
+    def now_ms(self) -> int:
+        return self.env.clock.time_ms()
+
+    def log(self, topic: str, partition: int = 0) -> Log:
+        found = self.logs.log(TopicPartition(topic, partition))
+        assert found is not None
+        return found
+
+    def fill(self) -> None:
+        self.logs.create_topic("plain", 2, dict(SMALL))
+        self.logs.create_topic("codecs", 1, dict(SMALL))
+        self.logs.create_topic("idem", 1, dict(SMALL))
+        self.logs.create_topic("comp", 1, {**SMALL, **COMPACT})
+        self.logs.create_topic("tx", 2, dict(SMALL))
+        for internal in (CONSUMER_OFFSETS, TRANSACTION_STATE):
+            self.logs.create_topic(internal, INTERNAL_PARTITIONS, {**COMPACT, "segment.bytes": "104857600"})
+        for number in range(200):
+            self.put("plain", number % 2, [f"value {number} {'x' * 200}"])
+        for number in range(50):
+            self.put("codecs", 0, [f"value {number}.{part} {'y' * 100}" for part in range(10)], codec=number % 5)
+        for number in range(300):
+            self.put("comp", 0, [f"state {number}"], key=f"key {number % 20}")
+        self.idempotent()
+        for number in range(30):
+            self.transaction(f"tx-{number % 3}", commit=number % 4 != 0)
+        self.commit_offset("billing", "plain", 0, 42)
+        self.commit_offset("billing", "plain", 1, 17)
+
+    def put(self, topic: str, partition: int, values: list[str], *, key: str | None = None, codec: int = 0) -> int:
+        records = [(self.now_ms, key.encode() if key else None, value.encode()) for value in values]
+        return self.log(topic, partition).append(build_batch(records, codec=codec), self.now_ms).base_offset
+
+    def idempotent(self) -> None:
+        producer_id = next(self._ids)
+        for number in range(0, 120, 3):
+            records = [(self.now_ms, None, f"once {number + part} {'z' * 300}".encode()) for part in range(3)]
+            batch = build_batch(records, producer_id=producer_id, producer_epoch=0, base_sequence=number)
+            self.log("idem").append(batch, self.now_ms)
+
+    def transaction(self, transactional_id: str, *, commit: bool, finish: bool = True) -> None:
+        """One transaction on both partitions, as the coordinator of version 0 logs it: every one with its own producer id."""
+        producer_id = next(self._ids)
+        state = TransactionLogValue(producer_id, 0, 60_000, 1, [("tx", [0, 1])], self.now_ms, self.now_ms, previous_producer_id=producer_id)
+        self._log_state(transactional_id, state)
+        for partition in (0, 1):
+            batch = build_batch(
+                [(self.now_ms, None, f"{transactional_id} {'w' * 200}".encode())],
+                producer_id=producer_id,
+                producer_epoch=0,
+                base_sequence=0,
+                is_transactional=True,
+            )
+            self.log("tx", partition).append(batch, self.now_ms, verified=True)
+        if not finish:
+            return
+        state.transaction_status = 2 if commit else 3
+        self._log_state(transactional_id, state)
+        for partition in (0, 1):
+            self.log("tx", partition).append_marker(producer_id, 0, 0, commit, self.now_ms)
+        state.transaction_status += 2
+        state.transaction_partitions = []
+        self._log_state(transactional_id, state)
+
+    def _log_state(self, transactional_id: str, state: TransactionLogValue) -> None:
+        record = (self.now_ms, TransactionLogKey(transactional_id).encode(), state.encode())
+        log = self.log(TRANSACTION_STATE, partition_for(transactional_id, INTERNAL_PARTITIONS))
+        log.append(build_batch([record]), self.now_ms, origin=AppendOrigin.COORDINATOR)
+
+    def commit_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
+        record = (
+            self.now_ms,
+            OffsetCommitKey(group, topic, partition).encode(),
+            OffsetCommitValue(offset, commit_timestamp=self.now_ms).encode(),
+        )
+        log = self.log(CONSUMER_OFFSETS, partition_for(group, INTERNAL_PARTITIONS))
+        log.append(build_batch([record], base_sequence=0), self.now_ms, origin=AppendOrigin.COORDINATOR)
+
+    def close(self) -> None:
+        self.logs.stop()
