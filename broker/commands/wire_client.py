@@ -252,6 +252,8 @@ class WireClient:
             raise ConnectFailure("request", self.address, "the connection is closed")
         try:
             self._socket.sendall((len(head) + len(body)).to_bytes(4, "big") + head + bytes(body))
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # an answer, or the end of the connection, may still be there to read
         except OSError as error:
             raise ConnectFailure("request", self.address, _why(error)) from error
 
@@ -268,6 +270,8 @@ class WireClient:
         while len(chunks) < size:
             try:
                 chunk = self._socket.recv(min(size - len(chunks), 1 << 20))
+            except ConnectionResetError:
+                chunk = b""
             except TimeoutError as error:
                 raise ConnectFailure("request", self.address, f"no answer to {key.name} within {self.timeout_s:g} s") from error
             except OSError as error:
