@@ -69,19 +69,13 @@ class Broker:
         self._build_coordinators()
 
     def _build_security(self) -> None:
-        from oncelog.broker.auth.authorizer import Authorizer, parse_super_users
         from oncelog.broker.auth.scram import ScramCredentials
+        from oncelog.broker.auth.setup import new_authorizer
         from oncelog.broker.client_quotas import ClientQuotas
         from oncelog.broker.dynamic_config import DynamicConfig
 
-        context, auth = self.context, self.config.auth
-        context.authorizer = None
-        if auth.authorizer_class_name:
-            context.authorizer = Authorizer(
-                context.store,
-                parse_super_users(auth.super_users),
-                allow_everyone_if_no_acl_found=auth.allow_everyone_if_no_acl_found,
-            )
+        context = self.context
+        context.authorizer = new_authorizer(self.config.auth, context.store)
         context.scram_credentials = ScramCredentials(context.store)
         context.client_quotas = ClientQuotas(context.store)
         context.dynamic_configs = DynamicConfig(context.store, self.logs, self.config.values, SECTIONS, context.node_id)
@@ -134,22 +128,9 @@ class Broker:
         )
 
     def _sasl(self, config: ListenerConfig) -> SaslSettings:
-        from oncelog.broker.auth.config import listener_value
-        from oncelog.broker.auth.jaas import plain_users
-        from oncelog.broker.auth.sasl import SaslSettings
-        from oncelog.protocol.config_def import options_of
+        from oncelog.broker.auth.setup import new_sasl_settings
 
-        values, auth = self.config.values, self.config.auth
-        declared = options_of(type(auth))["sasl_enabled_mechanisms"]
-        text = listener_value(values, config.name, declared.kafka_name)
-        jaas = listener_value(values, config.name, "sasl.jaas.config", "PLAIN")
-        return SaslSettings(
-            declared.parse(text) if text is not None else auth.sasl_enabled_mechanisms,
-            plain_users(jaas) if jaas else {},
-            self.context.scram_credentials,
-            auth.connections_max_reauth_ms,
-            auth.connection_failed_authentication_delay_ms,
-        )
+        return new_sasl_settings(self.config.values, config.name, self.context.scram_credentials)
 
     # -- run
 
