@@ -174,7 +174,7 @@ class TransactionService:
 
         A partition where a transaction of this pair is open already needs no question. The second value is what the answer to the
         producer has to wait for (`when_durable`). PRODUCER_FENCED is already told as INVALID_PRODUCER_EPOCH; other downgrades by
-        version are the handler's (`txn_errors`).
+        version are the handler's.
         """
         verdicts = dict.fromkeys(partitions, ErrorCode.NONE)
         asked = [partition for partition in partitions if not self._is_open(partition, producer_id, producer_epoch)]

@@ -1,4 +1,4 @@
-"""What clients of old versions are told instead of the coordinator's verdict on a batch (KafkaApis, AddPartitionsToTxnManager).
+"""What old clients of TxnOffsetCommit are told instead of the coordinator's verdict (KafkaApis, AddPartitionsToTxnManager).
 
 An old client dies on a code it does not know. PRODUCER_FENCED has been turned into INVALID_PRODUCER_EPOCH before, for every version.
 """
@@ -6,26 +6,6 @@ An old client dies on a code it does not know. PRODUCER_FENCED has been turned i
 from __future__ import annotations
 
 from oncelog.protocol.errors import ErrorCode
-
-_COORDINATOR_AWAY = frozenset(
-    {
-        ErrorCode.NETWORK_EXCEPTION,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
-
-
-def produce_error(code: ErrorCode, api_version: int) -> ErrorCode:
-    """For Produce: NOT_ENOUGH_REPLICAS is retried by every client without asking for metadata."""
-    if code in _COORDINATOR_AWAY:
-        return ErrorCode.NOT_ENOUGH_REPLICAS
-    if code is ErrorCode.CONCURRENT_TRANSACTIONS and api_version <= 11:
-        return ErrorCode.NOT_ENOUGH_REPLICAS
-    if code is ErrorCode.TRANSACTION_ABORTABLE and api_version <= 10:
-        return ErrorCode.INVALID_TXN_STATE
-    return code
 
 
 def txn_offset_commit_error(code: ErrorCode, api_version: int) -> ErrorCode:

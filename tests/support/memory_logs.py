@@ -86,6 +86,8 @@ class MemoryLog:
             is_open = entry.current_txn_first_offset is not None
             if producer_epoch < entry.epoch or (transaction_version >= 2 and producer_epoch == entry.epoch and is_open):
                 raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH)
+            if coordinator_epoch < entry.coordinator_epoch:
+                raise KafkaError(ErrorCode.TRANSACTION_COORDINATOR_FENCED)
         return self._store(control_records.end_transaction_marker(producer_id, producer_epoch, commit, coordinator_epoch, now_ms))
 
     def write(self, producer_id: int, producer_epoch: int, now_ms: int = 0) -> Appended:
@@ -169,7 +171,9 @@ class MemoryLog:
         first = None if marker is not None else header.base_offset
         if marker is None and before is not None and before.current_txn_first_offset is not None:
             first = before.current_txn_first_offset
-        epoch = marker.coordinator_epoch if marker is not None else -1
+        epoch = before.coordinator_epoch if before is not None else -1
+        if marker is not None:
+            epoch = marker.coordinator_epoch
         self._producers[header.producer_id] = Producer(header.producer_id, header.producer_epoch, -1, header.max_timestamp, epoch, first)
 
 
