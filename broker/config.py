@@ -70,7 +70,9 @@ class ServerConfig:
     inter_broker_listener_name: str = option("inter.broker.listener.name", STRING, "", "Accepted; there are no other brokers.")
     min_insync_replicas: int = option("min.insync.replicas", INT, 1, "Accepted; the effective minimum on one node is 1.", at_least=1)
     request_timeout_ms: int = option("request.timeout.ms", INT, 30_000, "Accepted for tools that read it.")
-    partition_page_limit: int = option("max.request.partition.size.limit", INT, 2000, "The most partitions of one answer of DescribeTopicPartitions.")
+    partition_page_limit: int = option(
+        "max.request.partition.size.limit", INT, 2000, "The most partitions of one answer of DescribeTopicPartitions."
+    )
     cluster_id: str = option("cluster.id", STRING, "", "The cluster id of a new data directory; empty: a random one.", ours=True)
     flush_threads: int = option("num.recovery.threads.per.data.dir", INT, 2, "Accepted; recovery reads tails only.")
     queued: int = option("num.network.threads", SHORT, 1, "Accepted; one loop serves all.")

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from oncelog.broker.auth.scram import ScramCredentials
     from oncelog.broker.client_quotas import ClientQuotas
     from oncelog.broker.config import BrokerConfig
-    from oncelog.broker.delayed import DelayedFetches
     from oncelog.broker.dispatch import ApiRegistry
     from oncelog.broker.dynamic_config import DynamicConfig
     from oncelog.broker.fetch_sessions import FetchSessions
@@ -29,10 +28,12 @@ class ConnectionFacts(Protocol):
     """What handlers may know of, and do to, their connection."""
 
     principal: str
-    listener_name: str
     client_host: str
     local_address: tuple[str, int]
     sasl: SaslState | None
+
+    @property
+    def listener_name(self) -> str: ...
 
     def close_after_response(self) -> None: ...
 
@@ -46,7 +47,6 @@ class BrokerContext:
         "client_quotas",
         "cluster_id",
         "config",
-        "delayed_fetches",
         "dynamic_configs",
         "env",
         "fetch_sessions",
@@ -71,7 +71,6 @@ class BrokerContext:
     authorizer: Authorizer | None
     metrics: Metrics
     fetch_sessions: FetchSessions
-    delayed_fetches: DelayedFetches
     dynamic_configs: DynamicConfig
     client_quotas: ClientQuotas
     scram_credentials: ScramCredentials

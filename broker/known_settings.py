@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-KNOWN_UNUSED = frozenset(
-    """
+_NAMES = """
 add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms alter.config.policy.class.name
 alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds auto.include.jmx.reporter
 auto.leader.rebalance.enable background.threads broker.heartbeat.interval.ms broker.id.generation.enable broker.rack
@@ -54,5 +53,5 @@ ssl.engine.factory.class ssl.keymanager.algorithm ssl.protocol ssl.provider ssl.
 ssl.truststore.password telemetry.max.bytes transaction.partition.verification.enable transaction.state.log.load.buffer.size
 unclean.leader.election.enable unclean.leader.election.interval.ms unstable.feature.versions.enable zookeeper.connect
 zookeeper.connection.timeout.ms zookeeper.session.timeout.ms
-""".split()
-)
+"""
+KNOWN_UNUSED = frozenset(_NAMES.split())

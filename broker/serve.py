@@ -11,6 +11,10 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from oncelog.broker.config import BrokerConfig
 
 _log = logging.getLogger(__name__)
 
@@ -80,23 +84,25 @@ def _run(values: dict[str, str], directory: Path) -> int:
     from oncelog.broker.config import load
 
     settings = load(values)
-    try:
-        import uvloop
-
-        factory = uvloop.new_event_loop
-    except ImportError:
-        factory = asyncio.new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
         return runner.run(_serve(settings, directory))
 
 
-async def _serve(settings: object, directory: Path) -> int:
-    from oncelog.broker.config import BrokerConfig
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """uvloop where it has a wheel."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+async def _serve(settings: BrokerConfig, directory: Path) -> int:
     from oncelog.broker.lifecycle import Broker
     from oncelog.storage.env import system_env
     from oncelog.storage.flush import ThreadFlusher
 
-    assert isinstance(settings, BrokerConfig)
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,6 +1,6 @@
 """Produce (0), v3-13; advertised from 0 (KAFKA-18659), though a request below v3 closes the connection.
 
-v7: zstd. v8: record errors. v9: flexible. v12: a transactional batch adds its partition to the transaction itself (KIP-890). v13: topic ids.
+v7: zstd. v8: record errors. v9: flexible. v12: a transactional batch adds its partition by itself (KIP-890). v13: topic ids.
 acks=0 gets no answer, and an error closes the connection. acks=1 is answered once written, acks=all once durable.
 Checks by request, then partition by partition; partitions succeed or fail one by one (Kafka's ReplicaManager.handleProduceAppend).
 """
@@ -32,7 +32,12 @@ TRANSACTIONAL = 0x10
 RETRY_MS = 20  # add.partitions.to.txn.retry.backoff.ms
 RETRY_LIMIT_MS = 100  # add.partitions.to.txn.retry.backoff.max.ms
 # internal answers of the verification that an old client is told as a retriable error of the partition
-_RETRIABLE = {ErrorCode.NETWORK_EXCEPTION, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
+_RETRIABLE = {
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+}
 
 
 class _Part:
@@ -59,7 +64,8 @@ def handle(body: memoryview, ctx: RequestContext) -> Any:
     """Append every batch, answer when `acks` says so."""
     request = parse_produce(ctx.api_version, body)
     topics = [
-        (topic_id if ctx.api_version >= 13 else name, _parts(name, topic_id, partitions, ctx)) for name, topic_id, partitions in request.topics
+        (topic_id if ctx.api_version >= 13 else name, _parts(name, topic_id, partitions, ctx))
+        for name, topic_id, partitions in request.topics
     ]
     parts = [part for _ref, group in topics for part in group]
     _check_request(request, parts, ctx)
@@ -69,7 +75,9 @@ def handle(body: memoryview, ctx: RequestContext) -> Any:
     return _append_and_answer(request, topics, parts, waits, ctx)
 
 
-def _parts(name: str | None, topic_id: bytes | None, partitions: Sequence[tuple[int, memoryview | None]], ctx: RequestContext) -> list[_Part]:
+def _parts(
+    name: str | None, topic_id: bytes | None, partitions: Sequence[tuple[int, memoryview | None]], ctx: RequestContext
+) -> list[_Part]:
     missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if ctx.api_version >= 13:
         topic = ctx.broker.logs.topics.by_id(uuid.UUID(bytes=bytes(topic_id or bytes(16))))
@@ -191,7 +199,7 @@ def _retry_admission(request: ProduceRequest, topics: Any, parts: list[_Part], c
             future.set_exception(error)
             return
         if isinstance(answer, asyncio.Future):
-            answer.add_done_callback(lambda done: future.done() or future.set_result(done.result()))
+            answer.add_done_callback(lambda done: None if future.done() else future.set_result(done.result()))
         else:
             future.set_result(answer)
 
@@ -206,7 +214,9 @@ def _append_and_answer(request: ProduceRequest, topics: Any, parts: list[_Part],
     if request.acks == 0:
         failed = next((part for part in parts if part.response is not None and part.response.error_code), None)
         if failed is not None and failed.response is not None:
-            raise CloseConnection(f"acks=0 produce to {failed.topic}-{failed.index} failed with {ErrorCode(failed.response.error_code).name}")
+            raise CloseConnection(
+                f"acks=0 produce to {failed.topic}-{failed.index} failed with {ErrorCode(failed.response.error_code).name}"
+            )
         return None
     if request.acks == -1:
         outstanding = [part for part in parts if part.end >= 0 and part.log is not None and part.log.high_watermark < part.end]
@@ -231,7 +241,9 @@ def _append(part: _Part, ctx: RequestContext) -> None:
     else:
         part.end = info.last_offset + 1
         ctx.broker.metrics.bytes_in += len(batch)
-        part.response = PartitionProduceResponse(part.index, ErrorCode.NONE, info.base_offset, info.log_append_time_ms, info.log_start_offset)
+        part.response = PartitionProduceResponse(
+            part.index, ErrorCode.NONE, info.base_offset, info.log_append_time_ms, info.log_start_offset
+        )
 
 
 def _when_durable(topics: Any, outstanding: list[_Part], waits: list[Any], ctx: RequestContext) -> asyncio.Future[list[Buffer]]:
@@ -242,7 +254,7 @@ def _when_durable(topics: Any, outstanding: list[_Part], waits: list[Any], ctx: 
     for wait in waits:
         ctx.broker.transactions.when_durable(wait, lambda error: _all_settled(topics, error, countdown))
     answer: asyncio.Future[list[Buffer]] = countdown.future.get_loop().create_future()
-    countdown.future.add_done_callback(lambda _done: answer.done() or answer.set_result(_answer(topics, ctx)))
+    countdown.future.add_done_callback(lambda _done: None if answer.done() else answer.set_result(_answer(topics, ctx)))
     return answer
 
 

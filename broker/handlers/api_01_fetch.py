@@ -99,11 +99,14 @@ class _Fetch:
         if self.request.max_wait_ms <= 0 or not self.logs or self.request.min_bytes <= 0:
             return False
         isolation = self.isolation
-        return all(
-            isinstance(target, FetchPartitionData)
-            or (partition.fetch_offset == target.readable_end(isolation) and partition.current_leader_epoch <= 0 and not target.offline)
-            for _key, partition, target in self.targets
-        ) and self.request.replica_id < 0
+        return (
+            all(
+                isinstance(target, FetchPartitionData)
+                or (partition.fetch_offset == target.readable_end(isolation) and partition.current_leader_epoch <= 0 and not target.offline)
+                for _key, partition, target in self.targets
+            )
+            and self.request.replica_id < 0
+        )
 
     def _read(self, log: Log, index: int, partition: FetchPartition, limit: int, at_least_one: bool) -> FetchPartitionData:
         epoch = partition.current_leader_epoch
@@ -118,6 +121,4 @@ class _Fetch:
         except KafkaError as error:
             return FetchPartitionData(index, error.code)
         aborted = None if data.aborted is None else [(txn.producer_id, txn.first_offset) for txn in data.aborted]
-        return FetchPartitionData(
-            index, 0, data.high_watermark, data.last_stable_offset, data.log_start_offset, aborted, data.records
-        )
+        return FetchPartitionData(index, 0, data.high_watermark, data.last_stable_offset, data.log_start_offset, aborted, data.records)

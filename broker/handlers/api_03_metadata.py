@@ -1,7 +1,7 @@
 """Metadata (3), v0-13.
 
-v0: an empty list is all topics; v1: null is. v4: auto-create flag (before it always). v5: offline replicas. v7: leader epochs. v8: authorized
-operations. v9: flexible. v10: topic ids (42 for a null name or an id until v12). v12: lookup by id. v13: top-level error.
+v0: an empty list is all topics; v1: null is. v4: auto-create flag (before it always). v5: offline replicas. v7: leader epochs.
+v8: authorized operations. v9: flexible. v10: topic ids (42 for a null name or an id until v12). v12: lookup by id. v13: top-level error.
 Answers without topics to create come from a cache of encoded bytes.
 """
 

@@ -1,8 +1,8 @@
 """ApiVersions (18), v0-4.
 
 The table of what is served, from the handlers themselves. v1: throttle time. v3: flexible, client software name and version, features.
-v4: features whose minimum is 0. A version above ours is answered with a v0 body, error 35 and this API's own range (KIP-511); a software name
-or version that is not one is 42. The body is packed by hand: it is the first answer that anybody waits for.
+v4: features whose minimum is 0. A version above ours is answered with a v0 body, error 35 and this API's own range (KIP-511); a software
+name or version that is not one is 42. The body is packed by hand: it is the first answer that anybody waits for.
 """
 
 from __future__ import annotations

@@ -84,9 +84,7 @@ def _one_transaction(transaction: Any, ctx: RequestContext) -> _Verdicts | async
     if transaction.verify_only:
         verdicts = service.verify_partitions(*client, partitions)
         return [(partition, verdicts[partition]) for partition in partitions]
-    return then(
-        service.add_partitions(*client, partitions, client_version=2), lambda code: [(partition, code) for partition in partitions]
-    )
+    return then(service.add_partitions(*client, partitions, client_version=2), lambda code: [(partition, code) for partition in partitions])
 
 
 def _refused(ctx: RequestContext, partitions: list[TopicPartition], *, authorized_only: bool) -> dict[TopicPartition, ErrorCode]:

@@ -25,9 +25,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     if not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, req.transactional_id):
         return messages.EndTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     version = ctx.api_version
-    reply = ctx.broker.transactions.end_txn(
-        req.transactional_id, req.producer_id, req.producer_epoch, req.committed, api_version=version
-    )
+    reply = ctx.broker.transactions.end_txn(req.transactional_id, req.producer_id, req.producer_epoch, req.committed, api_version=version)
     return then(reply, lambda result: _answer(result, version))
 
 

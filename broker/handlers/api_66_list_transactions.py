@@ -17,9 +17,7 @@ from oncelog.protocol.api_keys import ApiKey
 @api(ApiKey.LIST_TRANSACTIONS, 0, 2)
 def handle(req: Any, ctx: RequestContext) -> Any:
     """List them."""
-    found = ctx.broker.transactions.list(
-        req.state_filters, req.producer_id_filters, req.duration_filter, req.transactional_id_pattern
-    )
+    found = ctx.broker.transactions.list(req.state_filters, req.producer_id_filters, req.duration_filter, req.transactional_id_pattern)
     kind = messages.ListTransactionsResponse.TransactionState
     return messages.ListTransactionsResponse(
         error_code=found.error,
