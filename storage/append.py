@@ -128,7 +128,8 @@ def _check_sequence(
         if sequence != 0:
             raise KafkaError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"Invalid sequence number for new epoch of producer {header.producer_id} at offset {offset} in partition {topic_partition}: "
+                f"Invalid sequence number for new epoch of producer {header.producer_id} at offset {offset} "
+                f"in partition {topic_partition}: "
                 f"{header.producer_epoch} (request epoch), {sequence} (seq. number), {epoch} (current producer epoch)",
             )
     elif sequence != (last_sequence + 1) & INT32_MAX:

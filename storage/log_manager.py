@@ -177,7 +177,14 @@ class LogManager:
                 checkpoints.write_clean_marker(self.env.fs, self.data_dir / checkpoints.CLEAN_MARKER)
         except OSError as error:
             _log.error("checkpoints not written error=%s", error)
-        self._lock = None
+        self.release_lock()
+
+    def release_lock(self) -> None:
+        """Let another process use the directory."""
+        lock, self._lock = self._lock, None
+        close = getattr(lock, "close", None)
+        if close is not None:
+            close()
 
     # -- logs
 

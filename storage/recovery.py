@@ -212,7 +212,7 @@ def _report_missing(
     """Offsets that were acknowledged are not there: say so, and never hand them out again."""
     expected = remembered.high_watermark
     _log.error("data is missing partition=%s offsets=%d..%d log_end=%d", topic_partition, end, expected - 1, end)
-    if segments[-1].size and not segments[-1].was_cut and end < expected and remembered.clean:
+    if segments[-1].size and not segments[-1].was_cut and end < expected:
         segments[-1].save_indexes(final=True)
         segments.append(Segment.create(descriptors, segments[-1].folder, expected, config.index_interval_bytes, env.clock.time_ms()))
         return expected

@@ -1,0 +1,225 @@
+"""Group commit, power cuts, full and failing disks, descriptors. The simulated disk keeps, drops or garbles what was not synced."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import random
+from pathlib import Path
+
+import pytest
+
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.storage.flush import FlushTarget, ThreadFlusher
+from support.simfs import SimFileSystem
+from support.storage_kit import Kit, offsets
+
+pytestmark = pytest.mark.unit
+DATA = Path("/data")
+
+
+class LaterFlusher:
+    """Flushes when told to."""
+
+    def __init__(self) -> None:
+        self.wanted: list[FlushTarget] = []
+
+    def request(self, log: FlushTarget) -> None:
+        self.wanted.append(log)
+
+    def flush(self) -> None:
+        from oncelog.storage.flush import flush_now
+
+        for log in dict.fromkeys(self.wanted):
+            flush_now(log)
+        self.wanted.clear()
+
+    def close(self) -> None:
+        self.flush()
+
+
+def sim(seed: int) -> tuple[Kit, SimFileSystem, LaterFlusher]:
+    fs, flusher = SimFileSystem(seed), LaterFlusher()
+    kit = Kit(DATA, fs, flusher)
+    kit.create()
+    return kit, fs, flusher
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_case_43_power_cut_keeps_every_acknowledged_batch(seed: int) -> None:
+    kit, fs, flusher = sim(seed)
+    chance = random.Random(seed)
+    acknowledged: list[int] = []
+    sequence = 0
+    for _ in range(4):
+        for _ in range(chance.randrange(60)):
+            info = kit.append(sequence, pid=7)
+            sequence += 1
+            kit.log.when_durable(info.last_offset + 1, lambda error, offset=info.base_offset: acknowledged.append(offset) if not error else None)  # type: ignore[misc]
+            if chance.random() < 0.2:
+                flusher.flush()
+            if chance.random() < 0.02:
+                kit.manager._upkeep.write_checkpoints(everything=True)
+        fs.crash()
+        flusher.wanted.clear()
+        kit.manager._lock = None
+        kit.manager.descriptors._open.clear()
+        kit.start()
+        seen = offsets(kit.log)
+        assert set(acknowledged) <= set(seen), f"seed {seed}"
+        assert seen == list(range(len(seen)))
+        entry = kit.log.state.get(7)
+        assert (entry.last_sequence if entry else -1) == kit.log.log_end_offset - 1
+        sequence = kit.log.log_end_offset
+
+
+def test_readers_see_nothing_that_is_not_durable() -> None:
+    kit, _, flusher = sim(1)
+    heard: list[int] = []
+    kit.log.add_change_listener(lambda: heard.append(kit.log.high_watermark))
+    kit.append(0, pid=7, txn=True)
+    kit.mark(7, True)
+    assert kit.log.read(0, 999, isolation=0, min_one_message=True).records == b""
+    assert kit.log.last_stable_offset == 0
+    flusher.flush()
+    assert heard == [2]
+    assert kit.log.last_stable_offset == 2
+
+
+def test_case_69_full_disk_passes() -> None:
+    kit, fs, flusher = sim(2)
+    for _ in range(5):
+        kit.append()
+    flusher.flush()
+    for room in range(0, 160, 7):
+        fs.free_bytes = room
+        try:
+            kit.append()
+        except KafkaError as error:
+            assert error.code == ErrorCode.KAFKA_STORAGE_ERROR
+        flusher.flush()
+        fs.free_bytes = None
+        assert kit.log.offline is None
+        assert offsets(kit.log) == list(range(kit.log.log_end_offset))
+    end = kit.log.log_end_offset
+    assert kit.append().base_offset == end
+    kit.restart()
+    assert offsets(kit.log) == list(range(end + 1))
+
+
+def test_case_70_failed_sync_takes_that_log_offline_and_no_other() -> None:
+    kit, fs, flusher = sim(3)
+    kit.manager.create_topic("u", 1)
+    kit.append()
+    outcome: list[KafkaError | None] = []
+    kit.log.when_durable(1, outcome.append)
+    fs.fail(1, errno.EIO, only=["datasync"])
+    flusher.flush()
+    fs.fail(None)
+    assert outcome[0] is not None
+    assert outcome[0].code == ErrorCode.KAFKA_STORAGE_ERROR
+    for attempt in (kit.append, lambda: kit.log.read(0, 9, isolation=0, min_one_message=True)):
+        with pytest.raises(KafkaError) as caught:
+            attempt()
+        assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    other = next(log for log in kit.manager.logs() if log.topic_partition.topic == "u")
+    assert other.offline is None
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC])
+def test_every_single_failing_call_leaves_a_log_that_opens(error: int) -> None:
+    for nth in range(1, 400):
+        kit, fs, flusher = sim(nth)
+        for number in range(10):
+            kit.append(number, pid=7)
+        flusher.flush()
+        fs.fail(nth, error)
+        durable = 10
+        try:
+            for number in range(10, 40):
+                kit.append(number, pid=7)
+                flusher.flush()
+                durable = max(durable, kit.log.high_watermark)
+        except KafkaError as refused:
+            assert refused.code == ErrorCode.KAFKA_STORAGE_ERROR
+        finished = fs.failed is None
+        fs.fail(None)
+        fs.crash()
+        flusher.wanted.clear()
+        kit.manager.descriptors._open.clear()
+        kit.manager._lock = None
+        kit.start()
+        seen = offsets(kit.log)
+        assert len(seen) >= durable, nth
+        assert seen == list(range(len(seen)))
+        if finished:
+            return
+    pytest.fail("never ran out of calls")
+
+
+def test_thread_flusher_completes_on_the_loop(tmp_path: Path) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        flusher = ThreadFlusher(loop)
+        kit = Kit(tmp_path / "data", flusher=flusher)
+        kit.create()
+        done: list[asyncio.Future[int]] = []
+        for number in range(300):
+            future: asyncio.Future[int] = loop.create_future()
+            info = kit.append(number, pid=7)
+            kit.log.when_durable(info.last_offset + 1, lambda error, f=future, o=info.base_offset: f.set_result(o))  # type: ignore[misc]
+            done.append(future)
+            if number % 20 == 0:
+                await asyncio.sleep(0)
+        async with asyncio.timeout(20):
+            assert await asyncio.gather(*done) == list(range(300))
+        assert kit.log.high_watermark == 300
+        kit.stop()
+
+    asyncio.run(main())
+
+
+def test_case_71_few_descriptors_serve_many_segments(tmp_path: Path) -> None:
+    kit = Kit(tmp_path / "data", flush_on_ack=False)
+    kit.manager.descriptors._limit = 4
+    kit.create(internal_segment_bytes="300")
+    for _ in range(60):
+        kit.append()
+    assert len(kit.log.segments) > 15
+    assert offsets(kit.log) == list(range(60))
+    assert len(kit.manager.descriptors) <= 4
+
+
+def test_case_72_second_process_is_refused() -> None:
+    kit, _, _ = sim(5)
+    with pytest.raises(BlockingIOError, match="in use by another process"):
+        kit.start()
+
+
+def test_case_42_deleted_topic_stays_deleted(tmp_path: Path) -> None:
+    kit = Kit(tmp_path / "data")
+    kit.create()
+    kit.append()
+    gone: list[str] = []
+    kit.manager.on_topic_deleted.append(gone.append)
+    kit.manager.delete_topic("t")
+    assert gone == ["t"]
+    assert [path.name for path in kit.data_dir.glob("t-*")][0].endswith("-delete")
+    kit.kill()
+    kit.start()
+    assert kit.manager.topics.get("t") is None
+    kit.manager.maintenance(kit.clock.now_ms)
+    assert not list(kit.data_dir.glob("t-*"))
+    kit.create()
+    assert offsets(kit.log) == []
+
+
+def test_lost_registry_is_rebuilt_from_the_folders(tmp_path: Path) -> None:
+    kit = Kit(tmp_path / "data")
+    topic_id = kit.create().topic_id
+    kit.append()
+    kit.stop()
+    (kit.data_dir / "oncelog.topics").unlink()
+    kit.start()
+    assert offsets(kit.log) == [0]
+    assert kit.log.topic_id == topic_id
