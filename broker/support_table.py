@@ -27,6 +27,8 @@ NOTES = {
     ApiKey.ALTER_CLIENT_QUOTAS: "kept, not enforced",
     ApiKey.DESCRIBE_QUORUM: "one voter",
     ApiKey.UNREGISTER_BROKER: "always refused",
+    ApiKey.ADD_RAFT_VOTER: "refused while kraft.version is 0, as Kafka does",
+    ApiKey.REMOVE_RAFT_VOTER: "refused while kraft.version is 0, as Kafka does",
 }
 
 

@@ -1,0 +1,25 @@
+"""RemoveRaftVoter (81), v0.
+
+Voters of the metadata quorum are fixed while kraft.version is 0, as on a default Apache Kafka: 35.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncelog.broker.auth.acls import AclOperation
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.administration import CLUSTER_REFUSED, may
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode
+
+
+@api(ApiKey.REMOVE_RAFT_VOTER, 0, 0)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """Refuse."""
+    if not may(ctx, AclOperation.ALTER):
+        return messages.RemoveRaftVoterResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, error_message=CLUSTER_REFUSED)
+    message = "Cluster doesn't support removing voter because the kraft.version feature is 0"
+    return messages.RemoveRaftVoterResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
