@@ -61,7 +61,7 @@ def replay_segment(state: ProducerState, segment: Segment, from_offset: int, to_
             break
         if header.producer_id >= 0:
             batch = segment.read_at(at, header.size_bytes) if header.is_control else None
-            entry = replay_batch(state, header, batch, arrival_ms)
+            entry = replay_batch(state, header, batch, max(arrival_ms, header.max_timestamp))
             if entry is not None:
                 aborted.append(entry)
     return aborted

@@ -173,16 +173,29 @@ def _check(segments: list[Segment], remembered: Remembered, topic_partition: Top
             _log.warning("gap between segments partition=%s offsets=%d..%d", topic_partition, end, following - 1)
         end = following
     checked = False
-    for slot in range(first_dirty, len(segments)):
-        segment = segments[slot]
+    for slot, segment in enumerate(list(segments)):
+        if slot < first_dirty:
+            continue
         tail = _trusted_tail(segment) if remembered.clean else None
         full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail)
         checked |= tail is None and segment.size > 0
-        if slot + 1 < len(segments) and full_end != segments[slot + 1].base_offset and not gaps_expected:
-            resumed = segments[slot + 1].base_offset
+        resumed = segments[slot + 1].base_offset if slot + 1 < len(segments) else full_end
+        if resumed != full_end and (segment.was_cut or not gaps_expected):
             _log.warning("gap between segments partition=%s offsets=%d..%d", topic_partition, full_end, resumed - 1)
+            if not remembered.clean and full_end >= durable:
+                _set_aside(segments, slot + 1)
+                end = full_end
+                break
         end = full_end
     return max(end, segments[-1].base_offset), checked
+
+
+def _set_aside(segments: list[Segment], slot: int) -> None:
+    """Segments behind a write that a power cut lost: a sync covers all writes before it, so nobody was told that these are safe."""
+    for segment in segments[slot:]:
+        kept = segment.set_aside()
+        _log.error("segment behind a lost write taken out segment=%s bytes=%d kept_in=%s", segment.log_path, segment.size, kept)
+    del segments[slot:]
 
 
 def _end_of_sealed(segment: Segment) -> int:

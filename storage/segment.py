@@ -325,6 +325,18 @@ class Segment:
         self._copy([(position, end)], target)
         return target
 
+    def set_aside(self) -> Path:
+        """Take the whole segment out of the log; its bytes stay in a plain file. Raises OSError."""
+        target = self.folder / f"quarantine-{self.base_offset:020d}-0-{self.base_offset}"
+        fs = self._descriptors.fs
+        self._descriptors.forget(self.log_path)
+        fs.rename(Path(self.log_path), target)
+        for suffix in SUFFIXES[1:]:
+            if fs.exists(self.path(suffix)):
+                fs.unlink(self.path(suffix))
+        fs.sync_dir(self.folder)
+        return target
+
     def rewrite(self, ranges: Sequence[tuple[int, int]]) -> None:
         """Replace the `.log` by some of its bytes; atomic. Raises OSError."""
         draft = self.path(".log.cleaned")

@@ -12,6 +12,7 @@ from oncelog.storage.env import Env, FileSystem, OsFileSystem, SeededRandom
 from oncelog.storage.flush import Flusher, InlineFlusher
 from oncelog.storage.log import AppendInfo, Log
 from oncelog.storage.log_manager import LogManager
+from support.simfs import SimFileSystem
 
 T0 = 1_700_000_000_000
 TP = TopicPartition("t", 0)
@@ -48,6 +49,8 @@ class Kit:
 
     def stop(self) -> None:
         self.manager.stop()
+        if isinstance(self.fs, SimFileSystem):
+            self.fs._locks.clear()  # its locks end with the process only
 
     def restart(self) -> Log:
         self.stop()
