@@ -49,13 +49,21 @@ class Recovery:
     def run(self) -> None:
         self._producer_ids.keep_clear_of(self._known_producer_ids())
         found = list(self._open_transactions())
-        prepared = self._prepared()
-        for partition in sorted({self._runtime.partition_for(txn.transactional_id) for txn in prepared}):
-            self._runtime.sync(partition)  # a marker must never outlive its Prepare record
+        decided = [txn for txn in self._prepared() if self._is_durable(txn.transactional_id)]
         self._mend(found)
-        for txn in prepared:
+        for txn in decided:
             _log.info("transaction completed after restart transactional_id=%s state=%s", txn.transactional_id, txn.state.wire_name)
             self._markers.begin(txn.transactional_id, None, lambda error: None, careful=True)
+
+    def _is_durable(self, transactional_id: str) -> bool:
+        """Put the Prepare record on disk, where a killed process may not have got it: no marker may outlive it."""
+        try:
+            self._runtime.sync(self._runtime.partition_for(transactional_id))
+        except KafkaError as error:  # undecided until a start on a better disk
+            _log.error("transaction not completed transactional_id=%s error=%s", transactional_id, error)
+            self._runtime.shard_of(transactional_id).set_pending(transactional_id)
+            return False
+        return True
 
     def _prepared(self) -> list[TransactionMetadata]:
         return [txn for shard in self._runtime.shards() for txn in shard.transactions.values() if txn.state.is_prepared]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from oncelog.coordinator.producer_ids import FIRST_PRODUCER_ID as P
@@ -15,8 +17,8 @@ from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.storage.config import LogConfig
-from oncelog.storage.env import Env, SeededRandom
-from oncelog.storage.flush import InlineFlusher
+from oncelog.storage.env import Env, OsFileSystem, SeededRandom
+from oncelog.storage.flush import InlineFlusher, ThreadFlusher
 from oncelog.storage.log import Log
 from oncelog.storage.log_manager import LogManager
 from oncelog.storage.metadata_store import MetadataStore
@@ -297,3 +299,51 @@ def test_case_91_and_92_describe_and_list(machine: Machine) -> None:
     assert len(machine.service.list(pattern="").transactions) == 2
     assert machine.service.list(["bogus"]).transactions == ()
     assert machine.service.metrics().by_state["Ongoing"] == 1
+
+
+def test_k6_commit_racing_a_new_instance_ends_legally(tmp_path: Path) -> None:
+    """Both wait for the same real disk; whoever is second is told 51, 90 or 48, and the data follows the answer."""
+
+    async def race(machine: TransactionService, logs: LogManager, clock: HandClock, number: int) -> None:
+        pair = await _value(machine.init_producer_id("t", TIMEOUT_MS))
+        while pair.error is E.CONCURRENT_TRANSACTIONS:
+            pair = await _value(machine.init_producer_id("t", TIMEOUT_MS))
+        producer = pair.producer_id, pair.producer_epoch
+        place = TopicPartition("a", 0)
+        machine.admit("t", *producer, [place], implicit_add=True)
+        log = logs.log(place)
+        assert log is not None
+        batch = records.build_batch(
+            [(clock.now_ms, b"k", b"v")], producer_id=producer[0], producer_epoch=producer[1], base_sequence=0, is_transactional=True
+        )
+        log.append(batch, clock.now_ms, verified=True, tv2=True)
+        if number % 2:
+            end, init = machine.end_txn("t", *producer, True, api_version=5), machine.init_producer_id("t", TIMEOUT_MS)
+        else:
+            init, end = machine.init_producer_id("t", TIMEOUT_MS), machine.end_txn("t", *producer, True, api_version=5)
+        ended, opened = await _value(end), await _value(init)
+        assert ended.error in (E.NONE, E.CONCURRENT_TRANSACTIONS)
+        assert opened.error in (E.NONE, E.CONCURRENT_TRANSACTIONS)
+        late = await _value(machine.end_txn("t", *producer, True, api_version=5))
+        assert late.error is (E.NONE if ended.error is E.NONE else E.INVALID_TXN_STATE)
+        assert log.last_stable_offset == log.log_end_offset
+
+    async def scenario() -> None:
+        clock = HandClock()
+        env = Env(clock, SeededRandom(2), OsFileSystem())
+        flusher = ThreadFlusher(asyncio.get_running_loop())
+        logs = LogManager(env, tmp_path, LogConfig(), flusher)
+        logs.start()
+        logs.create_topic("a", 1)
+        service = TransactionService(env, logs, TxnConfig(state_log_num_partitions=2), kept_in(MetadataStore(env, tmp_path)))
+        service.start()
+        for number in range(10):
+            await race(service, logs, clock, number)
+        logs.stop()
+        flusher.close()
+
+    asyncio.run(scenario())
+
+
+async def _value(reply: Any) -> Any:
+    return await reply if isinstance(reply, asyncio.Future) else reply
