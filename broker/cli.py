@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 app = App(
     name="oncelog",
@@ -16,55 +14,9 @@ app = App(
 )
 
 
-@app.command
-def serve(
-    *,
-    port: int | None = None,
-    host: str | None = None,
-    data_dir: Path | None = None,
-    config: Path | None = None,
-    override: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    fast: Annotated[bool, Parameter(negative=())] = False,
-) -> int:
-    """Run a broker until SIGTERM or Ctrl-C; a second signal ends it at once.
-
-    Parameters
-    ----------
-    port
-        Port to listen on; 0 picks a free one and prints it. Default: 9092, or `listeners` of the settings.
-    host
-        Address to listen on. Default: 127.0.0.1, or `listeners` of the settings.
-    data_dir
-        Where the log lives. Default: `log.dirs` of the settings, else the user's data folder.
-    config
-        A server.properties file with Kafka's names.
-    override
-        One setting as KEY=VALUE, stronger than file and environment; may be given several times.
-    fast
-        Acknowledge from the page cache as Apache Kafka does (log.flush.on.ack=false): a power cut may lose acknowledged records.
-    """
-    from oncelog.broker.serve import serve as run
-
-    return run(port, host, data_dir, config, override, fast)
-
-
-@app.command
-def ready(*, bootstrap: str = "127.0.0.1:9092", timeout: float = 0.0) -> int:
-    """Exit with 0 when a broker serves.
-
-    Parameters
-    ----------
-    bootstrap
-        host:port of the broker.
-    timeout
-        Seconds to wait for it; 0 asks once.
-    """
-    from oncelog.broker.ready import ready as ask
-
-    return ask(bootstrap, timeout)
-
-
 _COMMANDS = "oncelog.broker.commands"
+app.command("oncelog.broker.serve:serve", name="serve", help="Run a broker until SIGTERM or Ctrl-C.")
+app.command("oncelog.broker.ready:ready", name="ready", help="Exit with 0 when a broker serves.")
 for _name, _target, _help in (
     ("topic", "topic:app", "Topics: list, create, describe, alter, delete."),
     ("group", "group:app", "Consumer groups: list, describe, delete, reset offsets."),
@@ -83,6 +35,7 @@ for _name, _target, _help in (
 log = App(name="log", help="Look into log files.")
 log.command(f"{_COMMANDS}.log_dump:dump", name="dump", help="Print files or directories of a log, decoded.")
 app.command(log)
+app.register_install_completion_command(help="Install completion for your shell: commands and options at the press of Tab.")
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from oncelog.broker.auth.mechanisms import ANONYMOUS
 from oncelog.broker.dispatch import CloseConnection
-from oncelog.protocol.framing import LENGTH_BYTES, split_frames
+from oncelog.protocol.framing import LENGTH_BYTES, frame_length
 from oncelog.protocol.primitives import Buffer, MalformedRequest
 
 if TYPE_CHECKING:
@@ -157,22 +157,26 @@ class Connection(asyncio.BufferedProtocol):
         """Handle the whole frames in the shared buffer and keep what is left."""
         if not self._seen_frames and end >= LENGTH_BYTES:
             self._check_protocol(bytes(buffer[:LENGTH_BYTES]))
-        frames, rest, needed = split_frames(buffer, 0, end, self._listener.max_frame_bytes)
-        for first, last in frames:
-            self._handle(buffer[first:last])
-        if rest < end:
-            kept = end - rest
-            self._private = bytearray(kept + needed)
-            self._private[:kept] = buffer[rest:end]
-            self._filled = kept
+        limit = self._listener.max_frame_bytes
+        start, needed = 0, LENGTH_BYTES
+        while end - start >= LENGTH_BYTES:
+            needed = LENGTH_BYTES + frame_length(buffer, start, limit)
+            if start + needed > end:
+                break
+            self._handle(buffer[start + LENGTH_BYTES : start + needed])
+            start, needed = start + needed, LENGTH_BYTES
+        if start < end:
+            self._private = bytearray(needed)
+            self._private[: end - start] = buffer[start:end]
+            self._filled = end - start
 
     def _completed(self, private: bytearray) -> None:
         """The private buffer is full: it is a length prefix, or a whole frame."""
         if len(private) == LENGTH_BYTES:
             if not self._seen_frames:
                 self._check_protocol(bytes(private))
-            _none, _start, needed = split_frames(private, 0, LENGTH_BYTES, self._listener.max_frame_bytes)
-            private.extend(bytes(needed)) if needed < 1 << 16 else private.__iadd__(bytearray(needed))
+            self._private = bytearray(LENGTH_BYTES + frame_length(private, 0, self._listener.max_frame_bytes))
+            self._private[:LENGTH_BYTES] = private
             return
         self._private, self._filled = None, 0
         self._handle(memoryview(private)[LENGTH_BYTES:])

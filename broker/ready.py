@@ -11,8 +11,16 @@ _API_VERSIONS_V0 = struct.pack(">hhih", 18, 0, 7, -1)
 PAUSE_SECONDS = 0.05
 
 
-def ready(bootstrap: str, timeout: float = 0.0) -> int:
-    """0 as soon as the broker at `bootstrap` answers, 1 when it does not within `timeout` seconds (0: one try), 2 for a bad address."""
+def ready(*, bootstrap: str = "127.0.0.1:9092", timeout: float = 0.0) -> int:
+    """Exit with 0 as soon as a broker serves, with 1 when it does not in time.
+
+    Parameters
+    ----------
+    bootstrap
+        host:port of the broker.
+    timeout
+        Seconds to wait for it; 0 asks once.
+    """
     host, separator, port = bootstrap.rpartition(":")
     if not separator or not port.isdecimal():
         sys.stderr.write(f"oncelog ready: --bootstrap takes host:port, not {bootstrap!r}\n")

@@ -1,0 +1,259 @@
+"""Frames in, answers out: whole, byte by byte, glued together; order, blocking, refusals, pressure. No socket."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from oncelog.broker.connection import MAX_PENDING_ANSWERS, BlockedRequests, Connection
+from oncelog.broker.dispatch import CloseConnection
+
+
+class Transport:
+    """Remembers what was written to it."""
+
+    def __init__(self) -> None:
+        self.written = b""
+        self.writes = 0
+        self.closed = self.aborted = self.reading_paused = False
+
+    def writelines(self, buffers: Sequence[bytes]) -> None:
+        self.written += b"".join(buffers)
+        self.writes += 1
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def is_closing(self) -> bool:
+        return self.closed or self.aborted
+
+    def pause_reading(self) -> None:
+        self.reading_paused = True
+
+    def resume_reading(self) -> None:
+        self.reading_paused = False
+
+    def get_extra_info(self, name: str) -> Any:
+        return {"peername": ("1.2.3.4", 5), "sockname": ("127.0.0.1", 9092)}.get(name)
+
+
+class Listener:
+    """The part of a listener that a connection uses."""
+
+    name = "PLAINTEXT"
+    max_frame_bytes = 1 << 20
+
+    def __init__(self) -> None:
+        self.receive_buffer = memoryview(bytearray(256))
+        self.told: list[str] = []
+
+    def new_sasl_state(self) -> None:
+        return None
+
+    def opened(self, connection: Connection) -> None: ...
+
+    def closed(self, connection: Connection) -> None: ...
+
+    def log_once(self, host: str, text: str) -> None:
+        self.told.append(text)
+
+
+class Handler:
+    """Answers each frame with itself in capitals; frames of other meaning below."""
+
+    def __init__(self) -> None:
+        self.seen: list[bytes] = []
+        self.parked: dict[bytes, asyncio.Future[Any]] = {}
+        self.failures: list[BaseException] = []
+        self.clock = self
+
+    def monotonic_ms(self) -> float:
+        return 0.0
+
+    def handle(self, frame: memoryview, connection: Connection) -> Any:
+        text = bytes(frame)
+        self.seen.append(text)
+        if text.startswith(b"park") or text.startswith(b"block"):
+            future = self.parked[text] = asyncio.get_running_loop().create_future()
+            return BlockedRequests(future) if text.startswith(b"block") else future
+        if text == b"bad":
+            raise CloseConnection("bad request")
+        if text == b"broken":
+            raise RuntimeError("our fault")
+        if text == b"silent":
+            return ()
+        if text == b"last":
+            connection.close_after_response()
+        return (text[:1].upper(), text[1:].upper())
+
+    def log_failure(self, connection: Connection, error: BaseException) -> None:
+        self.failures.append(error)
+
+
+class Wire:
+    """A connection with its fakes."""
+
+    def __init__(self) -> None:
+        self.listener, self.handler, self.transport = Listener(), Handler(), Transport()
+        self.connection = Connection(self.listener, self.handler)  # type: ignore[arg-type]
+        self.connection.connection_made(self.transport)  # type: ignore[arg-type]
+
+    def feed(self, data: bytes) -> None:
+        """As one read after another, each as large as the buffer offered."""
+        while data:
+            buffer = self.connection.get_buffer(-1)
+            part = data[: len(buffer)]
+            buffer[: len(part)] = part
+            self.connection.buffer_updated(len(part))
+            data = data[len(part) :]
+
+    def answers(self) -> list[bytes]:
+        found, data = [], self.transport.written
+        while data:
+            (size,) = struct.unpack_from(">i", data)
+            found.append(data[4 : 4 + size])
+            data = data[4 + size :]
+        return found
+
+
+def frames(*texts: bytes) -> bytes:
+    return b"".join(struct.pack(">i", len(text)) + text for text in texts)
+
+
+TEXTS = (b"a", b"x" * 300, b"silent", b"bc", b"y" * 70_000)
+ANSWERS = [b"A", b"X" * 300, b"BC", b"Y" * 70_000]
+
+
+def test_whole_frames_are_answered_in_one_write_a_read() -> None:
+    wire = Wire()
+    wire.feed(frames(b"a", b"b", b"c"))
+    assert wire.answers() == [b"A", b"B", b"C"]
+    assert wire.transport.writes == 1
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 64, 255, 100_000])
+def test_any_cut_of_the_stream_gives_the_same_answers(step: int) -> None:
+    wire = Wire()
+    data = frames(*TEXTS)
+    for start in range(0, len(data), step):
+        wire.feed(data[start : start + step])
+    assert wire.answers() == ANSWERS
+    assert wire.handler.seen == list(TEXTS)
+
+
+def test_answers_keep_the_order_of_requests() -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        wire.feed(frames(b"park1", b"now", b"park2", b"end"))
+        assert wire.answers() == []
+        wire.handler.parked[b"park2"].set_result((b"two",))
+        await asyncio.sleep(0)
+        assert wire.answers() == []
+        wire.handler.parked[b"park1"].set_result((b"one",))
+        await asyncio.sleep(0)
+        assert wire.answers() == [b"one", b"NOW", b"two", b"END"]
+
+    asyncio.run(scenario())
+
+
+def test_a_blocking_request_holds_back_those_behind_it() -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        wire.feed(frames(b"block", b"after", b"bad"))
+        assert wire.handler.seen == [b"block"]
+        wire.handler.parked[b"block"].set_result((b"done",))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert wire.answers() == [b"done", b"AFTER"]
+        assert wire.transport.closed
+
+    asyncio.run(scenario())
+
+
+def test_a_bad_request_closes_after_the_answers_owed() -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        wire.feed(frames(b"park", b"a", b"bad", b"never"))
+        assert not wire.transport.closed
+        wire.handler.parked[b"park"].set_result((b"first",))
+        await asyncio.sleep(0)
+        assert wire.answers() == [b"first", b"A"]
+        assert wire.transport.closed
+        assert b"never" not in wire.handler.seen
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("size", [0, -1, -(2**31), (1 << 20) + 1, 2**31 - 1])
+def test_sizes_that_cannot_be(size: int) -> None:
+    wire = Wire()
+    wire.feed(frames(b"a") + struct.pack(">i", size))
+    assert wire.answers() == [b"A"]
+    assert wire.transport.closed
+
+
+@pytest.mark.parametrize(("head", "told"), [(b"\x16\x03\x01\x02\x00\x01\x00", "TLS"), (b"GET / HTTP/1.1\r\n", "HTTP"), (b"POST / HT", "HTTP")])
+def test_other_protocols_are_named(head: bytes, told: str) -> None:
+    for step in (1, 100):
+        wire = Wire()
+        for start in range(0, len(head), step):
+            if not wire.transport.closed:
+                wire.feed(head[start : start + step])
+        assert wire.transport.closed
+        assert told in wire.listener.told[0]
+        assert len(wire.listener.told) == 1
+
+
+def test_an_error_of_ours_ends_this_connection_only_and_is_told() -> None:
+    wire = Wire()
+    wire.feed(frames(b"broken"))
+    assert wire.transport.aborted
+    assert isinstance(wire.handler.failures[0], RuntimeError)
+
+
+def test_closing_after_the_answer() -> None:
+    wire = Wire()
+    wire.feed(frames(b"last", b"more"))
+    assert wire.answers() == [b"LAST"]
+    assert wire.transport.closed
+
+
+def test_a_client_that_does_not_read_is_not_read_from() -> None:
+    wire = Wire()
+    wire.connection.pause_writing()
+    assert wire.transport.reading_paused
+    wire.connection.resume_writing()
+    assert not wire.transport.reading_paused
+
+
+def test_too_many_requests_in_progress_pause_reading() -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        for number in range(MAX_PENDING_ANSWERS):
+            wire.feed(frames(b"park%d" % number))
+        assert wire.transport.reading_paused
+        for future in wire.handler.parked.values():
+            future.set_result((b"x",))
+        await asyncio.sleep(0)
+        assert len(wire.answers()) == MAX_PENDING_ANSWERS
+        assert not wire.transport.reading_paused
+
+    asyncio.run(scenario())
+
+
+def test_a_lost_connection_drops_what_was_parked() -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        wire.feed(frames(b"park"))
+        wire.connection.connection_lost(None)
+        wire.handler.parked[b"park"].set_result((b"late",))
+        await asyncio.sleep(0)
+        assert wire.answers() == []
+
+    asyncio.run(scenario())
