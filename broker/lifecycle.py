@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+CLEANING_MS = 20.0  # while a log is compacted, a few milliseconds at a time
 MAINTENANCE_MS = 1_000  # how often storage is offered a turn for its chores
 IDLE_CHECK_MS = 10_000
 LONGEST_SLEEP_MS = 1_000
@@ -142,7 +143,7 @@ class Broker:
         self.context.groups.tick(wall)
         if now >= self._next_maintenance_ms:
             self.logs.maintenance(wall)
-            self._next_maintenance_ms = now + MAINTENANCE_MS
+            self._next_maintenance_ms = now + (CLEANING_MS if self.logs.cleaning else MAINTENANCE_MS)
         if now >= self._next_idle_check_ms:
             self._next_idle_check_ms = now + IDLE_CHECK_MS
             for listener in self.listeners:

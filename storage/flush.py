@@ -14,9 +14,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from oncelog.storage.env import File, FileSystem
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 _log = logging.getLogger(__name__)
 
@@ -99,6 +102,7 @@ class ThreadFlusher:
         self._scheduled = False
         self._jobs: queue.SimpleQueue[tuple[FlushTarget, FlushJob] | None] = queue.SimpleQueue()
         self._done: deque[tuple[FlushTarget, FlushJob, OSError | None]] = deque()
+        self._worker: ThreadPoolExecutor | None = None
         self._threads = [threading.Thread(target=self._work, name=f"oncelog-flush-{n}", daemon=True) for n in range(threads)]
         for thread in self._threads:
             thread.start()
@@ -117,6 +121,14 @@ class ThreadFlusher:
             if job is not None:
                 self._busy.add(log)
                 self._jobs.put((log, job))
+
+    def offload(self, job: Callable[[], None]) -> Future[None]:
+        """Run other slow file work on a thread of its own; its outcome is polled."""
+        if self._worker is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._worker = ThreadPoolExecutor(1, "oncelog-files")
+        return self._worker.submit(job)
 
     def _work(self) -> None:
         while (item := self._jobs.get()) is not None:
@@ -145,6 +157,8 @@ class ThreadFlusher:
             self._jobs.put(None)
         for thread in self._threads:
             thread.join()
+        if self._worker is not None:
+            self._worker.shutdown()
         self._complete_all()
 
     def _complete_all(self) -> None:

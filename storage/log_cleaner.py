@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -68,6 +69,10 @@ class LogCleaner:
         if self._log is not None and self._log.topic_partition == topic_partition:
             self._end()
 
+    def close(self) -> None:
+        """Drop the pass under way: nothing of it is left behind."""
+        self._end()
+
     def _begin(self, logs: Iterable[CleanableLog], first_dirty: Mapping[TopicPartition, int], now_ms: int) -> bool:
         if self.clock.monotonic_ms() < self._idle_until_ms:
             return False
@@ -120,6 +125,9 @@ class LogCleaner:
         self._end()
 
     def _end(self) -> None:
+        if self._pending is not None:
+            with contextlib.suppress(OSError):  # the worker must be out of the files before they are removed
+                self._pending.result()
         if self._steps is not None:
             self._steps.close()
         self._log = self._steps = self._pending = None

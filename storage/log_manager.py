@@ -162,6 +162,7 @@ class LogManager:
 
     def stop(self) -> None:
         """Orderly stop; the clean marker is written only when every log could be closed."""
+        self._upkeep.cleaner.close()
         self.flusher.close()
         clean = True
         for log in self._logs.values():
@@ -312,6 +313,11 @@ class LogManager:
     def maintenance(self, now_ms: int) -> None:
         """One small piece of periodic work: checkpoints, expiry, retention, purging, cleaning."""
         self._upkeep.run(now_ms)
+
+    @property
+    def cleaning(self) -> bool:
+        """A log is being compacted: call `maintenance` again soon."""
+        return self._upkeep.cleaner.busy
 
 
 def _storage_error(error: OSError) -> KafkaError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage import checkpoints
+from oncelog.storage.flush import ThreadFlusher
 from oncelog.storage.log_cleaner import LogCleaner
 from oncelog.storage.retention import doomed_segments
 
@@ -33,7 +34,8 @@ class Upkeep:
         self._queue: deque[Log] = deque()
         self._next_watermarks = self._next_checkpoints = self._next_round = 0
         self._first_dirty: dict[TopicPartition, int] | None = None
-        self.cleaner = LogCleaner(manager.env.fs, manager.env.clock, self._cleaned)
+        offload = manager.flusher.offload if isinstance(manager.flusher, ThreadFlusher) else None
+        self.cleaner = LogCleaner(manager.env.fs, manager.env.clock, self._cleaned, offload)
 
     def started(self) -> None:
         now_ms = self._manager.env.clock.time_ms()
