@@ -347,3 +347,14 @@ def test_k6_commit_racing_a_new_instance_ends_legally(tmp_path: Path) -> None:
 
 async def _value(reply: Any) -> Any:
     return await reply if isinstance(reply, asyncio.Future) else reply
+
+
+def test_case_67_marker_where_the_producer_never_wrote(machine: Machine) -> None:
+    tp = TopicPartition("a", 0)
+    assert now(machine.service.write_marker_from_admin(P, 4, 0, False, [tp]))[tp] is E.NONE
+    assert machine.log(0).log_end_offset == 1
+    with pytest.raises(KafkaError) as refused:
+        machine.produce((P, 3), 0, 0, id=None)
+    assert refused.value.code is E.INVALID_PRODUCER_EPOCH
+    data = machine.log(0).read(0, 1 << 20, isolation=COMMITTED, min_one_message=True)
+    assert not data.aborted
