@@ -54,7 +54,9 @@ def audit(session: Any, bootstrap: str, topic: str, field: str, expect: int | No
     reader = session.read.format("kafka").option("kafka.bootstrap.servers", bootstrap).option("kafka.isolation.level", isolation)
     row = transform(reader.option("subscribe", topic).load(), field).first()
     wanted = expect if expect is not None else (row.highest + 1 if row.highest is not None else 0)
-    return Finding(isolation, row.records, row.distinct, row.records - row.unnumbered - row.distinct, max(wanted - row.from_zero, 0), row.unnumbered)
+    return Finding(
+        isolation, row.records, row.distinct, row.records - row.unnumbered - row.distinct, max(wanted - row.from_zero, 0), row.unnumbered
+    )
 
 
 def table(findings: Sequence[Finding]) -> str:
@@ -88,7 +90,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         session.stop()
     good = not findings[0].duplicates and not findings[0].gaps and not findings[0].unnumbered
     if options.json:
-        print(json.dumps({"topic": options.topic, "exactly_once": good, "aborted": aborted(findings), "readers": [asdict(finding) for finding in findings]}))
+        print(
+            json.dumps(
+                {
+                    "topic": options.topic,
+                    "exactly_once": good,
+                    "aborted": aborted(findings),
+                    "readers": [asdict(finding) for finding in findings],
+                }
+            )
+        )
     else:
         print(table(findings))
         print("every row once" if good else "NOT every row once")

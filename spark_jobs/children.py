@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -20,20 +21,31 @@ class ChildError(RuntimeError):
 class Child:
     """A Python program in a process group of its own, its output read line by line."""
 
-    def __init__(self, module: str, *args: str, log: Path, on_line: Callable[[str], None] | None = None, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, module: str, *args: str, log: Path, on_line: Callable[[str], None] | None = None, env: Mapping[str, str] | None = None
+    ) -> None:
         self.command = [sys.executable, "-m", module, *args]
         self.log = log
         self.on_line = on_line
         self.env = {**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})}
         self.process: subprocess.Popen[str] | None = None
         self.starts = 0
+        self.started = 0.0
+        """monotonic time of the last start"""
 
     def start(self) -> Child:
         """Start it (again)."""
         assert not self.running
         self.starts += 1
+        self.started = time.monotonic()
         self.process = subprocess.Popen(
-            self.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, env=self.env, start_new_session=True
+            self.command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            env=self.env,
+            start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, args=(self.process,), daemon=True)
         self._reader.start()
@@ -64,10 +76,8 @@ class Child:
         if self.process is None:
             return
         if self.running:
-            try:
+            with contextlib.suppress(ProcessLookupError):  # it may end by itself in this moment
                 os.killpg(self.process.pid, how)
-            except ProcessLookupError:
-                pass  # it ended by itself in this moment
         self.process.wait(60)
         self._reader.join(10)
 

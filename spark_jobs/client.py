@@ -25,11 +25,25 @@ FENCED = frozenset({47, 90})
 """INVALID_PRODUCER_EPOCH (older requests), PRODUCER_FENCED."""
 LARGEST_ANSWER_BYTES = 100 << 20
 NAMES = {
-    3: "UNKNOWN_TOPIC_OR_PARTITION", 10: "MESSAGE_TOO_LARGE", 14: "COORDINATOR_LOAD_IN_PROGRESS", 16: "NOT_COORDINATOR", 17: "INVALID_TOPIC_EXCEPTION",
-    29: "TOPIC_AUTHORIZATION_FAILED", 30: "GROUP_AUTHORIZATION_FAILED", 45: "OUT_OF_ORDER_SEQUENCE_NUMBER", 47: "INVALID_PRODUCER_EPOCH",
-    48: "INVALID_TXN_STATE", 49: "INVALID_PRODUCER_ID_MAPPING", 50: "INVALID_TRANSACTION_TIMEOUT", 51: "CONCURRENT_TRANSACTIONS",
-    53: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", 87: "INVALID_RECORD", 88: "UNSTABLE_OFFSET_COMMIT", 90: "PRODUCER_FENCED", 120: "TRANSACTION_ABORTABLE",
-}  # fmt: skip
+    3: "UNKNOWN_TOPIC_OR_PARTITION",
+    10: "MESSAGE_TOO_LARGE",
+    14: "COORDINATOR_LOAD_IN_PROGRESS",
+    16: "NOT_COORDINATOR",
+    17: "INVALID_TOPIC_EXCEPTION",
+    29: "TOPIC_AUTHORIZATION_FAILED",
+    30: "GROUP_AUTHORIZATION_FAILED",
+    45: "OUT_OF_ORDER_SEQUENCE_NUMBER",
+    47: "INVALID_PRODUCER_EPOCH",
+    48: "INVALID_TXN_STATE",
+    49: "INVALID_PRODUCER_ID_MAPPING",
+    50: "INVALID_TRANSACTION_TIMEOUT",
+    51: "CONCURRENT_TRANSACTIONS",
+    53: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+    87: "INVALID_RECORD",
+    88: "UNSTABLE_OFFSET_COMMIT",
+    90: "PRODUCER_FENCED",
+    120: "TRANSACTION_ABORTABLE",
+}
 
 
 class BrokerError(RuntimeError):
@@ -132,7 +146,9 @@ class Patience:
 class Cluster:
     """Where things are, and a connection to each of them."""
 
-    def __init__(self, bootstrap_servers: str, settings: Mapping[str, str] | None = None, patience: float = 60.0, timeout: float = 30.0) -> None:
+    def __init__(
+        self, bootstrap_servers: str, settings: Mapping[str, str] | None = None, patience: float = 60.0, timeout: float = 30.0
+    ) -> None:
         self.bootstrap = [_address(server) for server in bootstrap_servers.split(",")]
         self.settings = dict(settings or {})
         self.patience = patience
@@ -194,11 +210,13 @@ class Cluster:
     def leader(self, topic: str, partition: int) -> tuple[str, int]:
         """Address of the broker to write this partition to."""
         view = self.metadata([topic])
-        node = next(each.leader for each in view.topics[topic][1] if each.index == partition)
+        node = next(each.leader for each in view.topics[topic][1] if each.number == partition)
         return view.brokers[node]
 
-    def ask_coordinator(self, kind: int, key: str, api: wire.Api, body: Sequence[bytes], read: Callable[[bytes], T], error_of: Callable[[T], int], what: str) -> T:
-        """Ask the coordinator of a group or transactional id until it gives a final answer; a lost connection or a retriable error is tried again.
+    def ask_coordinator(
+        self, kind: int, key: str, api: wire.Api, body: Sequence[bytes], read: Callable[[bytes], T], error_of: Callable[[T], int], what: str
+    ) -> T:
+        """Ask the coordinator of a group or transactional id until it gives a final answer; what may pass is tried again.
 
         `error_of` picks the error out of the answer. Raises FencedError, BrokerError, NotReachedError.
         """

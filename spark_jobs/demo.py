@@ -1,12 +1,13 @@
-"""A year of flights through a broker and Spark, counted by two of them and by hand.
+"""A year of flights through a broker and Spark; everything on the way is killed once, and every flight is counted once.
 
-    make demo                                          # or: python -m oncelog.spark_jobs.demo
-    python -m oncelog.spark_jobs.demo --input FILE     # your own access log instead of the flights
-    python -m oncelog.spark_jobs.demo --bootstrap HOST:PORT    # on a Kafka that runs already
+    make demo                                                  # or: python -m oncelog.spark_jobs.demo
+    python -m oncelog.spark_jobs.demo --input FILE             # views per page of your own access log instead, nothing killed
+    python -m oncelog.spark_jobs.demo --bootstrap HOST:PORT    # on a Kafka that runs already (which is then not killed)
 
-It starts a broker, loads 336,776 flights with a stock producer, lets Spark (its own Kafka source and sink, unmodified) count departures per
-airport and hour, reads topic and Parquet back with other software, and compares every cell with a count taken straight from the data.
-Exit status 0 means: everything equal.
+It starts a broker; loads 336,776 flights in transactions, of which 5 % are aborted on purpose; relays them with the exactly-once sink and,
+for comparison, with Spark's own; counts departures per airport and hour; reads topics and Parquet back with other software and compares
+every cell with a count taken straight from the data. Loader, broker and Spark driver get a kill -9 on the way. Exit status 0: everything
+counted once.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from oncelog.spark_jobs.children import Broker, Child, ChildError
+from oncelog.spark_jobs.demo_chaos import ONCE, STOCK, Chaos, Relayed
+from oncelog.spark_jobs.demo_pipelines import AccessLog, Pipeline, Verdict
+from oncelog.spark_jobs.demo_timeline import Timeline, draw
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
-
-from oncelog.spark_jobs.children import Broker, Child, ChildError
-from oncelog.spark_jobs.demo_pipelines import AccessLog, Flights, Pipeline, Verdict
 
 
 class Stage:
@@ -88,12 +90,55 @@ def show(verdicts: list[Verdict], stage: Stage) -> bool:
     return all(verdict.equal for verdict in verdicts)
 
 
+def run_flights(bootstrap: str, broker: Broker | None, folder: Path, run: str, plot: Path, stage: Stage) -> bool:
+    """The flights, with kills. Raises ChildError when a stage does not come to its end."""
+    timeline = Timeline()
+    chaos = Chaos(bootstrap, broker, folder, run, timeline)
+    with stage.step("load, in transactions", chaos.rows) as done:
+        chaos.load(done)
+    with stage.step("Spark: relay, exactly-once sink", chaos.rows) as done:
+        chaos.relay_once(done)
+    with stage.step("Spark: relay, Spark's own sink", chaos.rows) as done:
+        chaos.relay_stock(done)
+    with stage.step("Spark: departures per airport and hour", 2 * chaos.rows) as done:
+        chaos.count(done)
+    with stage.step("read back and compare", 2) as done:
+        relayed = chaos.relayed()
+        done(1)
+        tables = chaos.tables()
+    kills = ", ".join(f"{what} {times}×" for what, times in timeline.kill_counts().items())
+    stage.console.print(f"killed with -9: {kills}", highlight=False)
+    show_relayed(relayed, stage)
+    good = show(tables, stage)
+    once = next(each for each in relayed if each.what == ONCE)
+    stage.console.print(
+        f"{once.times.rows - once.times.extra:,} of {chaos.rows:,} flights counted, each once: {good and once.times.exactly_once}",
+        highlight=False,
+    )
+    stage.console.print(f"plot: {draw(timeline, chaos.flights.expected, plot)}", highlight=False)
+    return good and all(each.times.exactly_once for each in relayed if each.what != STOCK)
+
+
+def show_relayed(relayed: list[Relayed], stage: Stage) -> None:
+    """Rows per topic, and how many came twice."""
+    table = Table("what", "rows", "missing", "came twice", "aborted, seen by nobody")
+    for each in relayed:
+        twice = f"[red]{each.times.extra:,}[/]" if each.times.extra else "[green]0[/]"
+        table.add_row(each.what, f"{each.times.rows:,}", f"{each.times.missing:,}", twice, f"{each.aborted:,}")
+    stage.console.print(table)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Command line; see the text at the top of this file."""
     parser = argparse.ArgumentParser(prog="demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--input", type=Path, metavar="FILE", help="an access log in common or combined format")
     parser.add_argument("--bootstrap", metavar="HOST:PORT", help="use this Kafka instead of starting a broker")
-    parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="work here and leave everything for a look (default: a temporary folder)")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIRECTORY", help="work here and leave everything for a look (default: a temporary folder)"
+    )
+    parser.add_argument(
+        "--plot", type=Path, default=Path("oncelog-demo.png"), metavar="FILE", help="where the picture goes (default %(default)s)"
+    )
     options = parser.parse_args(argv)
     stage = Stage(Console())
     folder = options.keep or Path(tempfile.mkdtemp(prefix="oncelog-demo-"))
@@ -102,14 +147,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     begun = time.monotonic()
     try:
         run = uuid.uuid4().hex[:6]
-        pipeline: Pipeline = AccessLog(options.input, run) if options.input else Flights(run)
         if broker:
             broker.start()
-        bootstrap = options.bootstrap or broker.bootstrap
+        bootstrap: str = broker.bootstrap if broker else options.bootstrap
         stage.console.print(f"{'Kafka' if options.bootstrap else 'oncelog'} on {bootstrap}, files in {folder}", highlight=False)
-        equal = show(run_pipeline(pipeline, bootstrap, folder, stage), stage)
-        stage.console.print(f"{'All equal' if equal else '[red]NOT equal[/]'}, {time.monotonic() - begun:.0f} s")
-        return 0 if equal else 1
+        if options.input:
+            good = show(run_pipeline(AccessLog(options.input, run), bootstrap, folder, stage), stage)
+        else:
+            good = run_flights(bootstrap, broker, folder, run, options.plot, stage)
+        stage.console.print(
+            f"{'[green]Everything counted once[/]' if good else '[red]NOT everything counted once[/]'}, {time.monotonic() - begun:.0f} s"
+        )
+        return 0 if good else 1
     except (ChildError, ModuleNotFoundError) as failed:
         stage.console.print(f"[red]{failed}[/]", highlight=False)
         return 2

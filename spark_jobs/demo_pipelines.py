@@ -70,6 +70,12 @@ class Table:
         short = [] if loaded == self.rows else [f"found {loaded:,} records, expected {self.rows:,}"]
         return [
             Verdict(f"topic {self.topic} (confluent-kafka)", self.rows, loaded, short),
+            *self.table_verdicts(bootstrap, folder),
+        ]
+
+    def table_verdicts(self, bootstrap: str, folder: Path) -> list[Verdict]:
+        """Output topic and Parquet against the direct count."""
+        return [
             self.verdict(f"topic {self.table_topic} (confluent-kafka)", newest_by_key(read_all(bootstrap, self.table_topic))),
             self.verdict("Parquet (pyarrow)", {self.name(row): row for row in read_parquet(folder / "table.parquet")}),
         ]

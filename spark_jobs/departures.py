@@ -1,7 +1,8 @@
 """Flights in, a table of departures per origin airport and hour out.
 
-Input: JSON records such as `{"scheduled": "2013-01-01T10:15:00Z", "origin": "EWR", "dep_delay": 2, …}`; `dep_delay` is in minutes and null for
-a cancelled flight. Output, one row per airport and hour (UTC): `origin`, `hour`, `departures`, `cancelled`, `delay_minutes` (sum), `mean_delay_minutes`.
+Input: JSON records such as `{"scheduled": "2013-01-01T10:15:00Z", "origin": "EWR", "dep_delay": 2, …}`; `dep_delay` is in minutes and
+null for a cancelled flight. Output, one row per airport and hour (UTC): `origin`, `hour`, `departures`, `cancelled`, `delay_minutes`
+(sum), `mean_delay_minutes`.
 
     spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 spark_jobs/departures.py \\
         --bootstrap-servers 127.0.0.1:9092 --input flights --output departures --output ./departures.parquet --checkpoint ./checkpoint

@@ -8,12 +8,15 @@
     query.awaitTermination()
 
 Columns as for Spark's own sink: `value` (string or binary), optional `key`, `headers`, `partition`, and `topic` when no topic is given.
-What consumers with `isolation.level=read_committed` see is every row once, whatever fails on the way; README.md beside this file goes through
-the failures one by one. Per micro-batch:
+What consumers with `isolation.level=read_committed` see is every row once, whatever fails on the way; README.md beside this file goes
+through the failures one by one. Per micro-batch:
 
-1. The driver takes the query's transactional id (InitProducerId). Whoever held it is fenced from here on, a transaction left open is aborted.
-   It then asks for the query's position, a committed offset of a consumer group that only this query uses. A batch below it is in already: done.
-2. It opens the transaction by naming the target partitions. Rows are brought together by target partition, each written by exactly one task.
+1. The driver takes the query's transactional id (InitProducerId). Whoever held it is fenced from here on, a transaction left open is
+   aborted. It then asks for the query's position, a committed offset of a consumer group that only this query uses. A batch below it is
+   in
+   already: done.
+2. It opens the transaction by naming the target partitions. Rows are brought together by target partition, each written by exactly one
+   task.
 3. Tasks write with the driver's producer id and epoch, from sequence number 0. A second attempt of a task refuses to write.
 4. The driver puts the number of the next batch into the same transaction and commits. Rows and position become visible together.
 
@@ -97,9 +100,9 @@ def write_exactly_once(
 ) -> Any:
     """Start a query that writes `stream_df` to Kafka exactly once; returns the `StreamingQuery`.
 
-    query_name: names the query, its transactional id and its group at the broker. One query, one name; a second one with the same name fences
-        the first. The name and the checkpoint belong together: starting with a fresh checkpoint under a used name is refused unless
-        `takeover=True`, because batch numbers begin at 0 again.
+    query_name: names the query, its transactional id and its group at the broker. One query, one name; a second one with the same
+        name fences the first. The name and the checkpoint belong together: starting with a fresh checkpoint under a used name is
+        refused unless `takeover=True`, because batch numbers begin at 0 again.
     topic: where every row goes, unless there is a `topic` column (which costs a second pass over each batch, to see the topics).
     trigger: arguments of `DataStreamWriter.trigger`, e.g. `{"availableNow": True}` or `{"processingTime": "10 seconds"}`.
     transaction_timeout: seconds a batch may take; the broker's `transaction.max.timeout.ms` (15 minutes by default) is the limit.
@@ -119,7 +122,12 @@ def write_exactly_once(
 def check_columns(df: Any, topic: str | None) -> None:
     """The rules of Spark's own sink. Raises SinkError."""
     types = dict(df.dtypes)
-    for column, allowed in {"key": ("string", "binary"), "value": ("string", "binary"), "topic": ("string",), "partition": ("int",)}.items():
+    for column, allowed in {
+        "key": ("string", "binary"),
+        "value": ("string", "binary"),
+        "topic": ("string",),
+        "partition": ("int",),
+    }.items():
         if column in types and types[column] not in allowed:
             raise SinkError(f"column {column} is {types[column]}, it must be {' or '.join(allowed)}")
     if "value" not in types:
@@ -151,12 +159,18 @@ class BatchWriter:
                     raise too_slow(self.sink, batch_id, time.monotonic() - begun) from failed
                 if attempt == self.sink.attempts or not worth_another_try(failed):
                     raise
-                log.warning("query=%s batch=%d attempt=%d failed, trying again in a new transaction: %s", self.sink.query_name, batch_id, attempt, failed)
+                log.warning(
+                    "query=%s batch=%d attempt=%d failed, trying again in a new transaction: %s",
+                    self.sink.query_name,
+                    batch_id,
+                    attempt,
+                    failed,
+                )
 
     def _write(self, cluster: Cluster, batch: Any, batch_id: int, owner: str) -> None:
         sink = self.sink
         transaction = TransactionClient(cluster, sink.query_name, int(sink.transaction_timeout * 1000))
-        # our own identity of the last batch goes along: a driver that was thought dead and replaced is told so, instead of taking over again
+        # our own identity of the last batch goes along: a driver that was thought dead and replaced is told so, and cannot take over again
         self.identity = begin(transaction, self.identity)
         position = transaction.position()
         check_owner(sink, position, owner, batch_id)
@@ -181,7 +195,8 @@ def begin(transaction: TransactionClient, former: ProducerIdentity) -> ProducerI
     except BrokerError as refused:
         if refused.code == 50:
             raise SinkError(
-                f"transaction_timeout={transaction.timeout_ms / 1000:g} s is more than the broker's transaction.max.timeout.ms allows: lower the one or raise the other"
+                f"transaction_timeout={transaction.timeout_ms / 1000:g} s is more than the broker's transaction.max.timeout.ms allows: "
+                "lower the one or raise the other"
             ) from refused
         raise
 
@@ -189,8 +204,8 @@ def begin(transaction: TransactionClient, former: ProducerIdentity) -> ProducerI
 def too_slow(sink: Sink, batch_id: int, seconds: float) -> SinkError:
     """The error for a transaction that the broker aborted because it took too long."""
     return SinkError(
-        f"batch {batch_id} of {sink.query_name!r} took {seconds:.0f} s, longer than transaction_timeout={sink.transaction_timeout:g} s: raise it "
-        "(the broker's transaction.max.timeout.ms is the limit) or make batches smaller (maxOffsetsPerTrigger)"
+        f"batch {batch_id} of {sink.query_name!r} took {seconds:.0f} s, longer than transaction_timeout={sink.transaction_timeout:g} s: "
+        "raise it (the broker's transaction.max.timeout.ms is the limit) or make batches smaller (maxOffsetsPerTrigger)"
     )
 
 
@@ -198,9 +213,9 @@ def check_owner(sink: Sink, position: Position, owner: str, batch_id: int) -> No
     """Does the recorded position belong to this checkpoint? Raises SinkError."""
     if position.next_batch and position.owner != owner and not sink.takeover:
         raise SinkError(
-            f"the query name {sink.query_name!r} is in use by another checkpoint (query {position.owner}, {position.next_batch} batches in). This "
-            f"checkpoint is query {owner}, at batch {batch_id}. Choose another query_name, go back to the old checkpoint, or say takeover=True to "
-            "write everything of this checkpoint again"
+            f"the query name {sink.query_name!r} is in use by another checkpoint (query {position.owner}, {position.next_batch} batches "
+            f"in). This checkpoint is query {owner}, at batch {batch_id}. Choose another query_name, go back to the old checkpoint, or say "
+            "takeover=True to write everything of this checkpoint again"
         )
 
 
@@ -242,7 +257,7 @@ def partitions_to_write(cluster: Cluster, batch: Any, topic: str | None) -> list
         if refused.code == 3:
             raise SinkError(f"{refused.args[1]} does not exist; this sink creates none") from refused
         raise
-    return [Target(name, partition.index) for name in sorted(names) for partition in sorted(view.topics[name][1])]
+    return [Target(name, partition.number) for name in sorted(names) for partition in sorted(view.topics[name][1])]
 
 
 def by_topic(targets: Sequence[Target]) -> dict[str, Sequence[int]]:
@@ -279,12 +294,14 @@ def route(batch: Any, targets: Sequence[Target], topic: str | None) -> Any:
     if not {"key", "partition", "topic"} & set(columns):
         turn = F.pmod(F.monotonically_increasing_id(), F.lit(len(targets))).cast("int")
         return batch.select(*record).withColumn("target", turn).withColumn("slot", F.get(F.array(*map(F.lit, numbers)), "target"))
-    where = [F.col(name) if name in columns else F.lit(None).cast(kind).alias(name) for name, kind in (("topic", "string"), ("partition", "int"))]
+    where = [
+        F.col(name) if name in columns else F.lit(None).cast(kind).alias(name) for name, kind in (("topic", "string"), ("partition", "int"))
+    ]
     return batch.select(*where, *record).mapInArrow(router(tuple(targets), topic, numbers), ROUTED)
 
 
 def router(targets: Sequence[Target], default_topic: str | None, numbers: Sequence[int]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function over Arrow batches that finds each row's target: its `partition` if it names one, else its key's, else the next in turn."""
+    """A function over Arrow batches that finds each row's target: its `partition`, else its key's, else the next in turn."""
     first: dict[str, int] = {}
     for index, target in enumerate(targets):
         first.setdefault(target.topic, index)
@@ -328,17 +345,22 @@ def task(targets: Sequence[Target], sink: Sink, identity: ProducerIdentity) -> C
         from pyspark import TaskContext
 
         context = TaskContext.get()
+        assert context is not None, "this runs inside a Spark task"
         attempt = context.taskAttemptId()
         codec = wire.codec_number(sink.compression)
         writers: dict[int, PartitionWriter] = {}
         with sink.cluster() as cluster:
             for batch in batches:
                 if context.attemptNumber():
-                    raise SecondAttemptError(f"attempt {context.attemptNumber()} of this task: an earlier one may have written already; the whole batch is to be tried again")
+                    raise SecondAttemptError(
+                        f"attempt {context.attemptNumber()} of this task: an earlier one may have written, so the batch must be tried again"
+                    )
                 targets_of, keys, values, headers = (batch.column(name).to_pylist() for name in ("target", "key", "value", "headers"))
                 for target in set(targets_of) - writers.keys():
                     where = targets[target]
-                    writers[target] = PartitionWriter(cluster, sink.query_name, identity, where.topic, where.partition, attempt=attempt, codec=codec)
+                    writers[target] = PartitionWriter(
+                        cluster, sink.query_name, identity, where.topic, where.partition, attempt=attempt, codec=codec
+                    )
                 for target, key, value, named in zip(targets_of, keys, values, headers, strict=True):
                     encoded = wire.encode_headers([(each["key"], each["value"]) for each in named]) if named else wire.NO_HEADERS
                     writers[target].write(key, value, encoded)

@@ -41,13 +41,19 @@ def arguments(name: str, doc: str, argv: Sequence[str] | None) -> argparse.Names
     parser.add_argument("--input", required=True, metavar="TOPIC", help="topic to read")
     output = parser.add_argument("--output", required=True, action="append", metavar="TOPIC|DIRECTORY")
     output.help = "where the result goes; may be repeated. With a slash: a directory"
-    parser.add_argument("--checkpoint", required=True, metavar="DIRECTORY", help="where Spark remembers how far it got; one sub-folder per output")
-    parser.add_argument("--trigger", default="available-now", help='"available-now" (all there is, then stop; default) or an interval such as "10 seconds"')
+    parser.add_argument(
+        "--checkpoint", required=True, metavar="DIRECTORY", help="where Spark remembers how far it got; one sub-folder per output"
+    )
+    parser.add_argument(
+        "--trigger", default="available-now", help='"available-now" (all there is, then stop; default) or an interval such as "10 seconds"'
+    )
     delivery = parser.add_argument("--delivery", default="stock", choices=["stock", "exactly-once"])
     delivery.help = "which sink writes an output topic: Spark's own, or the exactly-once one (default %(default)s)"
     parser.add_argument("--max-offsets-per-trigger", type=int, metavar="N", help="rows per micro-batch")
     parser.add_argument("--isolation", default="read_committed", choices=["read_committed", "read_uncommitted"], help="default %(default)s")
-    parser.add_argument("--kafka-option", action="append", default=[], metavar="KEY=VALUE", help="client setting, e.g. security.protocol=SSL")
+    parser.add_argument(
+        "--kafka-option", action="append", default=[], metavar="KEY=VALUE", help="client setting, e.g. security.protocol=SSL"
+    )
     return parser.parse_args(argv)
 
 
@@ -148,7 +154,7 @@ def progress_listener(out: Any) -> Any:
     """A listener that prints one line per micro-batch."""
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
-    class Progress(StreamingQueryListener):  # type: ignore[misc]  # PySpark is untyped here
+    class Progress(StreamingQueryListener):
         def onQueryStarted(self, event: Any) -> None:
             print(f"started query={event.name} id={event.id}", file=out, flush=True)
 

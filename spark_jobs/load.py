@@ -2,7 +2,8 @@
 
     python -m oncelog.spark_jobs.load --bootstrap-servers 127.0.0.1:9092 --topic flights                       # idempotent
     python -m oncelog.spark_jobs.load --bootstrap-servers 127.0.0.1:9092 --topic flights --transactions 5000   # 5000 rows a transaction
-    python -m oncelog.spark_jobs.load --topic flights --transactions 5000 --abort-percent 5                    # abort some on purpose, send them again
+    python -m oncelog.spark_jobs.load --topic flights --transactions 5000 --abort-percent 5                    # abort some on purpose,
+    send them again
 
 With transactions the number of the next row is committed *in* the transaction (as the offset of a group of its own), so rows and position
 move together or not at all. Without, a restart begins at row 0 again: idempotence removes the retries of one producer, not those of two.
@@ -36,7 +37,8 @@ class LoadError(RuntimeError):
 def create_topic(bootstrap: str, topic: str, partitions: int, settings: dict[str, str]) -> None:
     """Create `topic` unless it is there."""
     from confluent_kafka import KafkaError, KafkaException
-    from confluent_kafka.admin import AdminClient, NewTopic
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewTopic
 
     admin = AdminClient({"bootstrap.servers": bootstrap})
     created = admin.create_topics([NewTopic(topic, partitions, 1, config=settings)], operation_timeout=30)[topic]
@@ -57,7 +59,9 @@ class Loader:
         self.topic = topic
         self.error: Any = None
         self.acknowledged = 0
-        self.producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, "linger.ms": 20, **settings})
+        self.producer = Producer(
+            {"bootstrap.servers": bootstrap, "log_level": 2, "acks": "all", "enable.idempotence": True, "linger.ms": 20, **settings}
+        )
 
     def send(self, rows: Iterable[flights.Event]) -> None:
         """Queue rows; waits while the producer's queue is full."""
@@ -124,7 +128,7 @@ def load_transactional(bootstrap: str, topic: str, size: int, abort_percent: flo
     group = f"{topic}-loader"
     loader = Loader(bootstrap, topic, **{"transactional.id": group, "transaction.timeout.ms": 30_000})
     loader.producer.init_transactions(60)  # the former loader is fenced here, and its open transaction aborted
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+    consumer = Consumer({"bootstrap.servers": bootstrap, "log_level": 2, "group.id": group, "enable.auto.commit": False})
     # committed() asks for stable offsets: it does not answer before the outcome of the former loader's last transaction is known
     position = max(settled(lambda: consumer.committed([TopicPartition(topic, 0)], 60))[0].offset, 0)
     metadata = consumer.consumer_group_metadata()
@@ -153,7 +157,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--topic", default="flights", help="default %(default)s; created if missing")
     parser.add_argument("--partitions", type=int, default=3, help="of a topic made here (default %(default)s)")
     parser.add_argument("--transactions", type=int, metavar="ROWS", help="rows per transaction; without it an idempotent producer")
-    parser.add_argument("--abort-percent", type=float, default=0.0, help="share of transactions aborted on purpose before they are sent again")
+    parser.add_argument(
+        "--abort-percent", type=float, default=0.0, help="share of transactions aborted on purpose before they are sent again"
+    )
     parser.add_argument("--seed", type=int, default=1, help="which transactions are aborted (default %(default)s)")
     options = parser.parse_args(argv)
 

@@ -1,7 +1,8 @@
 """Lines of a web server's access log in, a table of views per page, status class and minute out.
 
 Input: records whose value is one line in the common or combined log format (Apache, nginx). Query strings are cut off, lines that do not
-parse are counted under the page `(unparsed)` instead of vanishing. Output, one row each: `minute` (UTC), `page`, `status` (2xx, 4xx, …), `views`, `bytes`.
+parse are counted under the page `(unparsed)` instead of vanishing. Output, one row each: `minute` (UTC), `page`, `status` (2xx, 4xx, …),
+`views`, `bytes`.
 
     spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0 spark_jobs/page_views.py \\
         --bootstrap-servers 127.0.0.1:9092 --input access-log --output page-views --output ./page-views.parquet --checkpoint ./checkpoint
@@ -30,7 +31,9 @@ def transform(records: Any) -> Any:
     from pyspark.sql import functions as F
 
     line = F.col("value").cast("string")
-    parsed = records.select("timestamp", *(F.regexp_extract(line, LINE, group).alias(name) for group, name in enumerate(("at", "target", "code", "size"), 1)))
+    parsed = records.select(
+        "timestamp", *(F.regexp_extract(line, LINE, group).alias(name) for group, name in enumerate(("at", "target", "code", "size"), 1))
+    )
     logged = F.try_to_timestamp(F.nullif("at", F.lit("")), F.lit(TIME))
     views = parsed.select(
         # a line without a readable time is counted in the minute its record carries

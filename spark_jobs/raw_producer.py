@@ -1,8 +1,9 @@
 """The executors' half of a transaction: one task writes one partition, from sequence number 0 on.
 
 A producer id and epoch given by the driver are good for one micro-batch. That makes the broker the judge between two attempts of a task, if
-there ever are two: the first batch an attempt sends holds a number of records that other attempts do not choose, and nothing follows until it is
-acknowledged. So of two attempts one gets OUT_OF_ORDER_SEQUENCE_NUMBER and stops, and never is a batch of one taken for a repetition of the other's.
+there ever are two: the first batch an attempt sends holds a number of records that other attempts do not choose, and nothing follows
+until it is acknowledged. So of two attempts one gets OUT_OF_ORDER_SEQUENCE_NUMBER and stops, and never is a batch of one taken for a
+repetition of the other's.
 """
 
 from __future__ import annotations
@@ -150,7 +151,9 @@ class PartitionWriter:
         if error == 45:
             raise AnotherAttemptError(f"{where} has batches of another attempt of this task (sequence {batch.sequence} refused)")
         if error == 10:
-            raise TooLargeError(f"{where} refuses a batch of {len(batch.data)} bytes with {batch.records} records: raise max.message.bytes of the topic")
+            raise TooLargeError(
+                f"{where} refuses a batch of {len(batch.data)} bytes with {batch.records} records: raise max.message.bytes of the topic"
+            )
         raise BrokerError(error, where)
 
     def _start_over(self, reason: Exception, patience: Patience) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-
 PATIENCE_SECONDS = 60.0
 
 
@@ -61,7 +60,7 @@ def read_all(bootstrap: str, topic: str, *, committed: bool = True, settings: Ma
                 for message in batch:
                     error = message.error()
                     if error is None:
-                        yield Message(partition, message.offset(), message.key(), message.value())
+                        yield Message(partition, message.offset() or 0, message.key(), message.value())
                     elif error.code() == KafkaError._PARTITION_EOF:
                         at_end = True
                     else:

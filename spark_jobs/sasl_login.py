@@ -22,8 +22,8 @@ def log_in(call: Call, settings: Mapping[str, str]) -> None:
     mechanism = settings.get("sasl.mechanism", "PLAIN").upper()
     user, password = settings.get("sasl.username", ""), settings.get("sasl.password", "")
     answer = wire.Reader(call(wire.SASL_HANDSHAKE, wire.Writer().string(mechanism).parts))
-    if answer.int("h"):
-        offered = ", ".join(answer.string() or "" for _ in range(answer.int("i")))
+    if answer.number("h"):
+        offered = ", ".join(answer.string() or "" for _ in range(answer.number("i")))
         raise LoginError(f"the broker does not offer {mechanism}, but {offered or 'nothing on this listener'}")
     if mechanism == "PLAIN":
         exchange(call, f"\0{user}\0{password}".encode())
@@ -36,10 +36,10 @@ def log_in(call: Call, settings: Mapping[str, str]) -> None:
 def exchange(call: Call, token: bytes) -> bytes:
     """One round of SaslAuthenticate."""
     answer = wire.Reader(call(wire.SASL_AUTHENTICATE, wire.Writer().pack("i", len(token)).raw(token).parts))
-    error, message = answer.int("h"), answer.string()
+    error, message = answer.number("h"), answer.string()
     if error:
         raise LoginError(message or f"authentication failed ({error})")
-    return answer.take(answer.int("i"))
+    return answer.take(answer.number("i"))
 
 
 def scram(call: Call, digest: str, user: str, password: str) -> None:

@@ -3,7 +3,8 @@
 Under `spark-submit` the cluster, the packages and the interpreter are the submitter's business: `kafka_session` only names the application.
 Started as a plain Python program it fills in what a laptop needs:
 
-* the Kafka connector that belongs to the installed PySpark (same Spark version, same Scala version), resolved by Spark's own resolver once and
+* the Kafka connector that belongs to the installed PySpark (same Spark version, same Scala version), resolved by Spark's own resolver
+once and
   taken from a folder of the user's cache ever after, so that the second start needs no network;
 * the interpreter of this process for the Python workers, the loopback address for driver and executors, UTC as session time zone;
 * a Java to run on, or a sentence saying which one to install.

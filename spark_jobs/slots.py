@@ -1,8 +1,8 @@
 """Numbers that Spark's hash partitioner sends where we want them.
 
-`DataFrame.repartition(n, column)` sends a row to task `pmod(Murmur3(column, seed 42), n)`. To have exactly one task per Kafka partition, each target p
-gets an integer whose hash falls on p. (Should a later Spark hash differently, rows of one target still come together in one task: tasks would
-merely be shared unevenly.)
+`DataFrame.repartition(n, column)` sends a row to task `pmod(Murmur3(column, seed 42), n)`. To have exactly one task per Kafka partition,
+each target p gets an integer whose hash falls on p. (Should a later Spark hash differently, rows of one target still come together in one
+task: tasks would merely be shared unevenly.)
 """
 
 from __future__ import annotations

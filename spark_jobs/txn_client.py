@@ -73,21 +73,25 @@ class TransactionClient:
         self._transaction(wire.ADD_OFFSETS, body, wire.error_answer, lambda error: error, "AddOffsetsToTxn")
         body = wire.txn_offset_commit_request(self.name, self.name, *identity, topic, position.next_batch, position.owner)
         self.cluster.ask_coordinator(
-            wire.GROUP, self.name, wire.TXN_OFFSET_COMMIT, body, wire.topics_answer, lambda errors: _worst(errors.values()), "TxnOffsetCommit"
+            wire.GROUP,
+            self.name,
+            wire.TXN_OFFSET_COMMIT,
+            body,
+            wire.topics_answer,
+            lambda errors: _worst(errors.values()),
+            "TxnOffsetCommit",
         )
 
     def end(self, identity: ProducerIdentity, commit: bool) -> None:
         """Commit or abort.
 
-        A repeated call after a lost answer is answered like the first one. When no answer comes at all (NotReachedError) the outcome is open:
-        the next `begin` and `position` tell it.
+        A repeated call after a lost answer is answered like the first one. When no answer comes at all (NotReachedError), the
+        outcome is open: the next `begin` and `position` tell it.
         """
         body = wire.end_txn_request(self.name, *identity, commit)
         self._transaction(wire.END_TXN, body, wire.error_answer, lambda error: error, "EndTxn")
 
-    def _transaction(
-        self, api: wire.Api, body: Sequence[bytes], read: Callable[[bytes], T], error_of: Callable[[T], int], what: str
-    ) -> T:
+    def _transaction(self, api: wire.Api, body: Sequence[bytes], read: Callable[[bytes], T], error_of: Callable[[T], int], what: str) -> T:
         return self.cluster.ask_coordinator(wire.TRANSACTION, self.name, api, body, read, error_of, f"{what} of {self.name}")
 
 

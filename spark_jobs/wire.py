@@ -57,9 +57,6 @@ class Writer:
         self.parts.append(data)
         return self
 
-    def bytes(self) -> bytes:
-        return b"".join(self.parts)
-
 
 class Reader:
     """An answer being taken apart. Raises struct.error or IndexError when it is too short."""
@@ -73,7 +70,7 @@ class Reader:
         self.at += struct.calcsize(">" + layout)
         return values
 
-    def int(self, layout: str) -> int:
+    def number(self, layout: str) -> int:
         return self.unpack(layout)[0]
 
     def take(self, size: int) -> bytes:
@@ -81,7 +78,7 @@ class Reader:
         return self.data[self.at - size : self.at]
 
     def string(self) -> str | None:
-        size = self.int("h")
+        size = self.number("h")
         return None if size < 0 else self.take(size).decode()
 
     def compact_string(self) -> str | None:
@@ -119,7 +116,7 @@ def frame(api: Api, correlation_id: int, client_id: str, body: Iterable[bytes]) 
     head = Writer().pack("hhi", *api, correlation_id).string(client_id)
     if api in FLEXIBLE:
         head.raw(b"\0")
-    request = head.bytes() + b"".join(body)
+    request = b"".join([*head.parts, *body])
     return struct.pack(">i", len(request)) + request
 
 
@@ -129,7 +126,7 @@ def frame(api: Api, correlation_id: int, client_id: str, body: Iterable[bytes]) 
 class Partition(NamedTuple):
     """A partition as Metadata describes it; `leader` is -1 while there is none."""
 
-    index: int
+    number: int
     error: int
     leader: int
 
@@ -152,26 +149,26 @@ def metadata_request(topics: Sequence[str]) -> list[bytes]:
 
 def metadata_answer(data: bytes) -> ClusterView:
     reader = Reader(data)
-    reader.int("i")
+    reader.number("i")
     brokers = {}
-    for _ in range(reader.int("i")):
-        node = reader.int("i")
-        brokers[node] = (reader.string() or "", reader.int("i"))
+    for _ in range(reader.number("i")):
+        node = reader.number("i")
+        brokers[node] = (reader.string() or "", reader.number("i"))
         reader.string()
     reader.string()
-    reader.int("i")
+    reader.number("i")
     topics = {}
-    for _ in range(reader.int("i")):
-        error, name, _internal = reader.int("h"), reader.string() or "", reader.int("?")
-        topics[name] = (error, [_partition(reader) for _ in range(reader.int("i"))])
+    for _ in range(reader.number("i")):
+        error, name, _internal = reader.number("h"), reader.string() or "", reader.number("?")
+        topics[name] = (error, [_partition(reader) for _ in range(reader.number("i"))])
     return ClusterView(brokers, topics)
 
 
 def _partition(reader: Reader) -> Partition:
-    error, index, leader = reader.unpack("hii")
+    error, number, leader = reader.unpack("hii")
     for _replicas_then_isr in range(2):
-        reader.take(4 * reader.int("i"))
-    return Partition(index, error, leader)
+        reader.take(4 * reader.number("i"))
+    return Partition(number, error, leader)
 
 
 def find_coordinator_request(key: str, kind: int) -> list[bytes]:
@@ -183,8 +180,8 @@ def find_coordinator_answer(data: bytes) -> tuple[int, tuple[str, int]]:
     reader = Reader(data)
     _throttle, error = reader.unpack("ih")
     reader.string()
-    reader.int("i")
-    return error, (reader.string() or "", reader.int("i"))
+    reader.number("i")
+    return error, (reader.string() or "", reader.number("i"))
 
 
 def init_producer_id_request(transactional_id: str, timeout_ms: int, producer_id: int, epoch: int) -> list[bytes]:
@@ -207,11 +204,11 @@ def add_partitions_request(transactional_id: str, producer_id: int, epoch: int, 
 def topics_answer(data: bytes) -> dict[tuple[str, int], int]:
     """AddPartitionsToTxn and TxnOffsetCommit answer alike: (topic, partition) → error."""
     reader = Reader(data)
-    reader.int("i")
+    reader.number("i")
     errors = {}
-    for _ in range(reader.int("i")):
+    for _ in range(reader.number("i")):
         topic = reader.string() or ""
-        for _ in range(reader.int("i")):
+        for _ in range(reader.number("i")):
             partition, error = reader.unpack("ih")
             errors[topic, partition] = error
     return errors
@@ -254,28 +251,31 @@ class Committed(NamedTuple):
 def offset_fetch_answer(data: bytes) -> tuple[int, list[Committed]]:
     """(error, every committed offset of the group)"""
     reader = Reader(data)
-    reader.int("i")
+    reader.number("i")
     found = []
     for _ in range(reader.varint() - 1):
         reader.compact_string()
         for _ in range(reader.varint() - 1):
             _index, offset, _leader_epoch = reader.unpack("iqi")
             metadata = reader.compact_string() or ""
-            found.append(Committed(reader.int("h"), offset, metadata))
+            found.append(Committed(reader.number("h"), offset, metadata))
             reader.tags()
         reader.tags()
-    return reader.int("h"), found
+    return reader.number("h"), found
 
 
 def produce_request(transactional_id: str, timeout_ms: int, topic: str, partition: int, batch: bytes) -> list[bytes]:
     """One batch for one partition, acknowledged by all replicas."""
-    return [*Writer().string(transactional_id).pack("hii", -1, timeout_ms, 1).string(topic).pack("iii", 1, partition, len(batch)).parts, batch]
+    return [
+        *Writer().string(transactional_id).pack("hii", -1, timeout_ms, 1).string(topic).pack("iii", 1, partition, len(batch)).parts,
+        batch,
+    ]
 
 
 def produce_answer(data: bytes) -> tuple[int, int]:
     """(error, base offset)"""
     reader = Reader(data)
-    reader.int("i")
+    reader.number("i")
     reader.string()
     _count, _partition_index, error, base_offset = reader.unpack("iihq")
     return error, base_offset
@@ -322,7 +322,9 @@ def record_batch(records: Sequence[bytes], timestamp_ms: int, producer_id: int, 
     """A transactional batch, format v2."""
     payload = COMPRESSORS[codec](b"".join(records))
     count = len(records)
-    checked = struct.pack(">hiqqqhii", 0x10 | codec, count - 1, timestamp_ms, timestamp_ms, producer_id, epoch, base_sequence, count) + payload
+    checked = (
+        struct.pack(">hiqqqhii", 0x10 | codec, count - 1, timestamp_ms, timestamp_ms, producer_id, epoch, base_sequence, count) + payload
+    )
     return struct.pack(">qiibI", 0, len(checked) + 9, -1, 2, crc32c(checked)) + checked
 
 
@@ -367,7 +369,9 @@ def codec_number(name: str | None) -> int:
     if name is None:
         return max(COMPRESSORS)
     if CODECS.get(name) not in COMPRESSORS:
-        raise ValueError(f"compression {name!r} is not to be had here; choose one of {', '.join(k for k, v in CODECS.items() if v in COMPRESSORS)}")
+        raise ValueError(
+            f"compression {name!r} is not to be had here; choose one of {', '.join(k for k, v in CODECS.items() if v in COMPRESSORS)}"
+        )
     return CODECS[name]
 
 

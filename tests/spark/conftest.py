@@ -18,7 +18,9 @@ def spark() -> Iterator[Any]:
     from oncelog.spark_jobs.session import SessionError, kafka_session
 
     try:
-        session = kafka_session("tests", {"spark.master": "local[2,3]", "spark.log.level": "OFF", "spark.sql.streaming.pollingDelay": "10ms"})
+        session = kafka_session(
+            "tests", {"spark.master": "local[2,3]", "spark.log.level": "OFF", "spark.sql.streaming.pollingDelay": "10ms"}
+        )
     except SessionError as missing:
         pytest.skip(str(missing))
     yield session

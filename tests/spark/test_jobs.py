@@ -39,7 +39,9 @@ def test_page_views(spark: Any) -> None:
         'host - - [10/Oct/2000:13:56:00 -0700] "POST /a.gif HTTP/1.0" 503 10',
         "nonsense",
     ]
-    records = spark.createDataFrame([(line,) for line in lines], "value STRING").selectExpr("value", "TIMESTAMP '2001-02-03 04:05:06' AS timestamp")
+    records = spark.createDataFrame([(line,) for line in lines], "value STRING").selectExpr(
+        "value", "TIMESTAMP '2001-02-03 04:05:06' AS timestamp"
+    )
     table = page_views.transform(records).withColumn("name", page_views.key()).orderBy("name").collect()
     assert [(row.name, row.views, row.bytes) for row in table] == [
         ("2000-10-10T20:55:00Z /a.gif 2xx", 2, 2326),
@@ -61,7 +63,9 @@ def test_shipped_zip_needs_nothing_but_python(tmp_path: Path) -> None:
     shipped = write_zip(tmp_path / "jobs.zip")
     assert "oncelog/spark_jobs/raw_producer.py" in zipfile.ZipFile(shipped).namelist()
     program = "import oncelog.spark_jobs.raw_producer as m, sys; print(m.__file__); assert 'pyspark' not in sys.modules"
-    done = subprocess.run([sys.executable, "-S", "-E", "-c", f"import sys; sys.path.insert(0, {str(shipped)!r}); {program}"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", "-c", f"import sys; sys.path.insert(0, {str(shipped)!r}); {program}"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert str(shipped) in done.stdout
 

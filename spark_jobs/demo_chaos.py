@@ -1,0 +1,169 @@
+"""The flights demo: everything on the way is killed at least once, and still every flight is counted once."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from oncelog.spark_jobs import load
+from oncelog.spark_jobs.children import Broker, Child, ChildError
+from oncelog.spark_jobs.demo_pipelines import Flights, Verdict
+from oncelog.spark_jobs.demo_timeline import Timeline
+from oncelog.spark_jobs.readback import Times, count_rows, read_all
+
+Done = Callable[[int], None]
+LOAD, ONCE, STOCK, TABLE = "flights loaded", "relayed, exactly-once sink", "relayed, Spark's own sink", "departures counted"
+
+MOST_STARTS = 6
+
+
+@dataclass(frozen=True)
+class Relayed:
+    """What became of the rows in one topic."""
+
+    what: str
+    times: Times
+    aborted: int
+    """records that only read_uncommitted shows"""
+
+
+class Chaos:
+    """One run. `broker` is None when the Kafka belongs to someone else: then it is not killed."""
+
+    def __init__(self, bootstrap: str, broker: Broker | None, folder: Path, run: str, timeline: Timeline) -> None:
+        self.bootstrap = bootstrap
+        self.broker = broker
+        self.folder = folder
+        self.timeline = timeline
+        self.flights = Flights(run)
+        self.rows = self.flights.rows
+        self.once, self.stock = f"flights-once-{run}", f"flights-stock-{run}"
+
+    # ------------------------------------------------------------------------------------------------------------------- stages
+
+    def load(self, done: Done) -> None:
+        """The transactional loader: it is killed once, then the broker under it."""
+        for topic, partitions in ((self.flights.topic, 3), (self.once, 3), (self.stock, 3), (self.flights.table_topic, 1)):
+            load.create_topic(self.bootstrap, topic, partitions, load.TOPIC_SETTINGS)
+        loader = Child(
+            "oncelog.spark_jobs.load", "--bootstrap-servers", self.bootstrap, "--topic", self.flights.topic, "--transactions", "4000",
+            "--abort-percent", "5", log=self.folder / "load.log", on_line=self._watch(LOAD, r"rows=(\d+)", done),
+        )  # fmt: skip
+        # librdkafka's send_offsets_to_transaction may wait for ever when the broker dies during the call: a silent loader is started again
+        self._run(loader, {0.25: lambda: self._kill(loader, "loader"), 0.6: self._kill_broker}, LOAD, silence=10)
+
+    def relay_once(self, done: Done) -> None:
+        """The exactly-once sink: the Spark driver is killed in the middle of a micro-batch, later the broker."""
+        relay = self._relay(self.once, "exactly-once", self._watch(ONCE, r"progress \S+ batch=\d+ rows=(\d+)", done, add=True))
+        self._run(relay, {0.3: lambda: self._kill_in_batch(relay, ONCE, self.once), 0.65: self._kill_broker}, ONCE)
+
+    def relay_stock(self, done: Done) -> None:
+        """Spark's own sink under the same kill of the driver."""
+        relay = self._relay(self.stock, "stock", self._watch(STOCK, r"progress \S+ batch=\d+ rows=(\d+)", done, add=True))
+        self._run(relay, {0.3: lambda: self._kill_in_batch(relay, STOCK, self.stock)}, STOCK)
+
+    def count(self, done: Done) -> None:
+        """The departures job, over what the exactly-once relay wrote."""
+        outputs = [argument for output in self.flights.outputs(self.folder) for argument in ("--output", output)]
+        options = ["--bootstrap-servers", self.bootstrap, "--input", self.once, "--checkpoint", str(self.folder / "checkpoint")]
+        watch = self._watch(TABLE, r"progress \S+ batch=\d+ rows=(\d+)", done, add=True)
+        job = Child(self.flights.job, *options, *outputs, "--delivery", "exactly-once", log=self.folder / "spark.log", on_line=watch)
+        job.start().finish(300)
+
+    def _relay(self, topic: str, delivery: str, watch: Callable[[str], None]) -> Child:
+        options = ["--bootstrap-servers", self.bootstrap, "--input", self.flights.topic, "--output", topic, "--delivery", delivery]
+        options += ["--checkpoint", str(self.folder / "checkpoint"), "--max-offsets-per-trigger", "60000"]
+        return Child("oncelog.spark_jobs.relay", *options, log=self.folder / f"relay-{delivery}.log", on_line=watch)
+
+    # ----------------------------------------------------------------------------------------------------------------- supervision
+
+    def _watch(self, stage: str, pattern: str, done: Done, add: bool = False) -> Callable[[str], None]:
+        """Follow a child's lines: each matching one carries the rows so far (or, with `add`, the rows more)."""
+
+        def line(text: str) -> None:
+            found = re.match(pattern, text)
+            if found:
+                rows = int(found[1]) + (self._reached(stage) if add else 0)
+                self.timeline.reached(stage, rows)
+                done(rows)
+
+        return line
+
+    def _reached(self, stage: str) -> int:
+        points = self.timeline.rows.get(stage)
+        return points[-1][1] if points else 0
+
+    def _run(self, child: Child, kills: dict[float, Callable[[], None]], stage: str, silence: float = 60) -> None:
+        """Run `child` to its good end, doing each of `kills` once its share of the rows is reached.
+
+        It is started again whenever it ends badly, or makes no progress for `silence` seconds. Raises ChildError when it
+        does not get there.
+        """
+        due = sorted(kills.items())
+        deadline = time.monotonic() + 240
+        child.start()
+        while True:
+            if time.monotonic() > deadline or child.starts > MOST_STARTS:
+                child.kill()
+                raise ChildError(f"{stage}: not done after {child.starts} starts\n{child.tail()}")
+            if due and self._reached(stage) >= due[0][0] * self.rows:
+                due.pop(0)[1]()
+            if child.running and self._silent_for(stage) > silence and time.monotonic() - child.started > silence:
+                child.kill()
+            if not child.running:
+                try:
+                    child.finish(1)
+                    return
+                except ChildError:
+                    child.start()
+            time.sleep(0.02)
+
+    def _silent_for(self, stage: str) -> float:
+        points = self.timeline.rows.get(stage)
+        return self.timeline.now() - (points[-1][0] if points else 0.0)
+
+    def _kill(self, child: Child, what: str) -> None:
+        child.kill()
+        self.timeline.killed(what)
+
+    def _kill_broker(self) -> None:
+        if self.broker:
+            self.broker.kill()
+            self.timeline.killed("broker")
+            self.broker.start()
+
+    def _kill_in_batch(self, child: Child, stage: str, topic: str) -> None:
+        """Kill the driver when its topic holds more than its finished batches account for: a micro-batch is half written then."""
+        from confluent_kafka import Consumer, TopicPartition
+
+        settings = {"bootstrap.servers": self.bootstrap, "group.id": "watch", "isolation.level": "read_uncommitted", "log_level": 2}
+        consumer = Consumer(settings)
+        try:
+            until = time.monotonic() + 20
+            while child.running and time.monotonic() < until:
+                ends = [consumer.get_watermark_offsets(TopicPartition(topic, partition), 5)[1] for partition in range(3)]
+                if sum(ends) > self._reached(stage) + 2000:
+                    break
+                time.sleep(0.01)
+        finally:
+            consumer.close()
+        self._kill(child, "Spark driver")
+
+    # --------------------------------------------------------------------------------------------------------------------- verdict
+
+    def relayed(self) -> list[Relayed]:
+        """Every row number in the three row topics, counted with confluent-kafka."""
+        found = []
+        for what, topic in ((LOAD, self.flights.topic), (ONCE, self.once), (STOCK, self.stock)):
+            times = count_rows((json.loads(message.value or b"{}")["row"] for message in read_all(self.bootstrap, topic)), self.rows)
+            everything = sum(1 for _ in read_all(self.bootstrap, topic, committed=False))
+            found.append(Relayed(what, times, everything - times.rows))
+        return found
+
+    def tables(self) -> list[Verdict]:
+        """The departures, as topic and as Parquet, against the count straight from the data."""
+        return self.flights.table_verdicts(self.bootstrap, self.folder)
