@@ -81,6 +81,7 @@ class Kind(StrEnum):
     FOREIGN_FILE = "foreign-file"  # Kafka does not start with it
     FOREIGN_FOLDER = "foreign-folder"
     SET_ASIDE = "set-aside"  # -stray, -delete, -future
+    QUARANTINE = "quarantine"  # bytes that a recovery took out of a log
     LEFTOVER = "leftover"  # .deleted, .cleaned, .swap, .tmp
     UNCLEAN_STOP = "unclean-stop"
 

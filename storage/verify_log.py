@@ -15,6 +15,7 @@ from oncelog.storage.verify_index import BatchFact, IndexCheck, SegmentFacts
 from oncelog.storage.verify_producers import EXPIRATION_MS, MarkerAt, OpenTransaction, PartitionReplay
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
+QUARANTINE = "quarantine-"
 MAX_RELATIVE_OFFSET = 2**31 - 1
 
 
@@ -100,7 +101,11 @@ class _PartitionAudit:
             self.findings.error(Kind.FOREIGN_FILE, f"{name} has no offset in its name: Apache Kafka stops at it", file=name)
         for name in self.folder.leftovers():
             severity = Severity.NOTE if name.endswith(".deleted") or not self.context.clean else Severity.ERROR
-            self.findings.add(severity, Kind.LEFTOVER, "left over from an operation that did not finish", file=name)
+            why = "waits for its deletion" if name.endswith(".deleted") else "left over from an operation that did not finish"
+            self.findings.add(severity, Kind.LEFTOVER, why, file=name)
+        for name in self.folder.names:
+            if name.startswith(QUARANTINE):
+                self.findings.note(Kind.QUARANTINE, "bytes that a recovery took out of the log", file=name)
         if not self.bases:
             self.findings.error(Kind.SEGMENT_MISSING, "the folder has no log at all")
         for suffix in ("index", "timeindex", "txnindex"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 from oncelog.protocol.internal_records import OffsetCommitKey, OffsetCommitValue, TransactionLogKey, TransactionLogValue
@@ -11,7 +12,7 @@ from oncelog.protocol.primitives import partition_for
 from oncelog.protocol.records import build_batch
 from oncelog.storage.append import AppendOrigin
 from oncelog.storage.config import LogConfig
-from oncelog.storage.env import system_env
+from oncelog.storage.env import FileSystem, system_env
 from oncelog.storage.flush import InlineFlusher
 from oncelog.storage.log import Log
 from oncelog.storage.log_manager import LogManager
@@ -25,8 +26,8 @@ COMPACT = {"cleanup.policy": "compact"}
 class OurDirectory:
     """Writes through the real LogManager. `close` is an orderly stop; without it the directory is what a kill leaves."""
 
-    def __init__(self, path: Path) -> None:
-        self.env = system_env()
+    def __init__(self, path: Path, fs: FileSystem | None = None) -> None:
+        self.env = system_env() if fs is None else replace(system_env(), fs=fs)
         self.logs = LogManager(self.env, path, LogConfig(), InlineFlusher())
         self.logs.start()
         self._ids = itertools.count(FIRST_PRODUCER_ID)
@@ -111,3 +112,8 @@ class OurDirectory:
 
     def close(self) -> None:
         self.logs.stop()
+
+    def abandon(self) -> None:
+        """As a kill: files are closed, nothing is written."""
+        self.logs.descriptors.close()
+        self.logs.release_lock()

@@ -10,7 +10,7 @@ import pytest
 from oncelog.protocol.config_def import parse_settings
 from oncelog.protocol.control_records import end_transaction_marker
 from oncelog.protocol.names import TopicPartition
-from oncelog.protocol.records import BatchHeader, build_batch, iter_records, parse_header, patch_offset
+from oncelog.protocol.records import BatchHeader, Record, build_batch, iter_records, parse_header, patch_offset
 from oncelog.storage.cleanable import cleanable_range
 from oncelog.storage.cleaner import CleaningAborted, CleanResult, clean, group_segments
 from oncelog.storage.compacted_batch import empty_batch
@@ -24,7 +24,9 @@ from oncelog.storage.producer_state import CachedBatch, ProducerStateEntry
 from oncelog.storage.raw_directory import open_partition_folder
 from oncelog.storage.segment import Segment
 from oncelog.storage.txn_index import AbortedTxn
+from oncelog.storage.verify import verify
 from oncelog.storage.verify_log import PartitionContext, audit_partition
+from support.our_directory import COMPACT, SMALL, OurDirectory
 
 T0 = 1_700_000_000_000
 DAY = 86_400_000
@@ -392,3 +394,106 @@ def test_an_empty_batch_is_61_bytes_and_valid() -> None:
     header = parse_header(build_batch([(T0, b"a", b"b")], codec=3, producer_id=1, producer_epoch=0, base_sequence=4, base_offset=9))
     empty = parse_header(empty_batch(header))
     assert (empty.base_offset, empty.last_offset, empty.codec, empty.size_bytes) == (9, 9, 0, 61)
+
+
+# --- the real log -----------------------------------------------------------------------------------------------------
+
+
+class PowerCut(BaseException):
+    """Not an error that anybody may handle."""
+
+
+class CuttingFileSystem(OsFileSystem):
+    """Ends everything at the `left`-th change of a name."""
+
+    left = 10**9
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise PowerCut
+
+    def rename(self, old: Path, new: Path) -> None:
+        self._count()
+        super().rename(old, new)
+
+    def unlink(self, path: Path) -> None:
+        self._count()
+        super().unlink(path)
+
+    def sync_dir(self, path: Path) -> None:
+        self._count()
+        super().sync_dir(path)
+
+    def set_mtime_ms(self, path: Path, value: int) -> None:
+        self._count()
+        super().set_mtime_ms(path, value)
+
+
+def filled(folder: Path, fs: OsFileSystem) -> OurDirectory:
+    """A compacted topic of several segments, 20 keys, values that rise."""
+    directory = OurDirectory(folder, fs)
+    directory.logs.create_topic("comp", 1, {**SMALL, **COMPACT})
+    for number in range(700):
+        directory.put("comp", 0, [f"{number:04d}"], key=f"key {number % 20}")
+    return directory
+
+
+def latest(directory: OurDirectory) -> dict[bytes | None, bytes | None]:
+    return {record.key: record.value for record in read_all(directory)}
+
+
+def read_all(directory: OurDirectory) -> list[Record]:
+    log = directory.log("comp")
+    return [
+        record
+        for segment in log.segments
+        for position, header in segment.headers()
+        for record in iter_records(segment.read_at(position, header.size_bytes))
+    ]
+
+
+def run_cleaner(directory: OurDirectory) -> None:
+    cleaner = LogCleaner(directory.env.fs, directory.env.clock, lambda _partition, _offset: None)
+    while cleaner.step([directory.log("comp")], {}, directory.now_ms):
+        pass
+    assert not cleaner.uncleanable
+
+
+def test_a_cleaned_log_is_sound_and_survives_a_restart(tmp_path: Path) -> None:
+    directory = filled(tmp_path, OsFileSystem())
+    expected, end = latest(directory), directory.log("comp").log_end_offset
+    assert len(directory.log("comp").segments) >= 3
+    run_cleaner(directory)
+    assert latest(directory) == expected
+    assert len(read_all(directory)) < 250
+    directory.close()
+    assert verify(tmp_path).errors == ()
+    again = OurDirectory(tmp_path)
+    assert (latest(again), again.log("comp").log_end_offset) == (expected, end)
+    again.close()
+    assert verify(tmp_path).errors == ()
+
+
+def test_a_cut_at_any_change_of_a_name_leaves_the_old_or_the_new(tmp_path: Path) -> None:
+    cut = 0
+    finished = False
+    while not finished:
+        folder = tmp_path / str(cut)
+        fs = CuttingFileSystem()
+        directory = filled(folder, fs)
+        expected, end = latest(directory), directory.log("comp").log_end_offset
+        fs.left = cut
+        try:
+            run_cleaner(directory)
+            finished = True
+        except PowerCut:
+            pass
+        directory.abandon()
+        again = OurDirectory(folder)
+        assert (latest(again), again.log("comp").log_end_offset) == (expected, end), f"cut {cut}"
+        assert not list(folder.glob("comp-0/*.cleaned")) + list(folder.glob("comp-0/*.swap"))
+        again.close()
+        assert verify(folder).errors == (), f"cut {cut}"
+        cut += 1
+    assert cut > 10
