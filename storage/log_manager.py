@@ -249,11 +249,11 @@ class LogManager:
     def delete_topic(self, name: str) -> None:
         """Out of the registry first; the folders are renamed now and removed later. Raises KafkaError 3 or 56."""
         self._existing(name)
+        delay_ms = self.config_of(name).file_delete_delay_ms
         try:
             self.topics.remove(name)
         except OSError as error:
             raise _storage_error(error) from error
-        delay_ms = self.config_of(name).file_delete_delay_ms
         for log in self._logs_of(name):
             del self._logs[log.topic_partition]
             self._upkeep.topic_deleted(log)

@@ -12,6 +12,7 @@ from oncelog.storage.env import Env, FileSystem, OsFileSystem, SeededRandom
 from oncelog.storage.flush import Flusher, InlineFlusher
 from oncelog.storage.log import AppendInfo, Log
 from oncelog.storage.log_manager import LogManager
+
 from support.simfs import SimFileSystem
 
 T0 = 1_700_000_000_000

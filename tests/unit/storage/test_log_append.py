@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.records import build_batch, check_crc, iter_records, parse_header, rewrite_crc
 from oncelog.storage.log import InvalidRecordError
@@ -61,7 +60,9 @@ def test_case_12_base_offset(kit: Kit) -> None:
     assert refused(kit, batch(base_offset=5)).code == ErrorCode.INVALID_RECORD
 
 
-@pytest.mark.parametrize(("at", "form", "value"), [(57, ">i", 4), (57, ">i", 2), (57, ">i", 0), (23, ">i", 7), (21, ">h", 0x20), (43, ">q", 5)])
+@pytest.mark.parametrize(
+    ("at", "form", "value"), [(57, ">i", 4), (57, ">i", 2), (57, ">i", 0), (23, ">i", 7), (21, ">h", 0x20), (43, ">q", 5)]
+)
 def test_cases_13_14_contradicting_header(kit: Kit, at: int, form: str, value: int) -> None:
     data = batch(3)
     struct.pack_into(form, data, at, value)

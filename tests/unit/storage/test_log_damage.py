@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from oncelog.protocol.records import iter_headers
 from oncelog.storage.log import Log
 from support.storage_kit import Kit, offsets
@@ -37,7 +36,14 @@ def filled(tmp_path: Path) -> Kit:
 
 
 def state(log: Log) -> object:
-    return (log.log_start_offset, log.log_end_offset, log.last_stable_offset, offsets(log, 0), offsets(log, 1), {entry._replace(arrival_ms=0) for entry in log.producers()})
+    return (
+        log.log_start_offset,
+        log.log_end_offset,
+        log.last_stable_offset,
+        offsets(log, 0),
+        offsets(log, 1),
+        {entry._replace(arrival_ms=0) for entry in log.producers()},
+    )
 
 
 def stop(kit: Kit, clean: bool) -> None:
@@ -249,7 +255,8 @@ def test_case_55_leader_epochs_rebuilt(tmp_path: Path, clean: bool, content: byt
 
 @both
 @pytest.mark.parametrize(
-    "name", ["recovery-point-offset-checkpoint", "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint"]
+    "name",
+    ["recovery-point-offset-checkpoint", "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint"],
 )
 @pytest.mark.parametrize("content", [b"garbage", b"7\n0\n", b"0\n9\nt 0 1\n", b"0\n1\nt 0 x\n", b""])
 def test_case_56_checkpoint_damaged_counts_as_absent(tmp_path: Path, clean: bool, name: str, content: bytes) -> None:
@@ -307,7 +314,9 @@ def test_case_58_middle_segment_missing_is_reported(tmp_path: Path, clean: bool,
 
 
 @both
-def test_active_segment_missing_is_reported_and_offsets_are_not_reused(tmp_path: Path, clean: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_active_segment_missing_is_reported_and_offsets_are_not_reused(
+    tmp_path: Path, clean: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     kit = filled(tmp_path)
     end = kit.log.log_end_offset
     stop(kit, clean)

@@ -8,7 +8,6 @@ import random
 from pathlib import Path
 
 import pytest
-
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.storage.flush import FlushTarget, ThreadFlusher
 from support.simfs import SimFileSystem

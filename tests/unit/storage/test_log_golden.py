@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import check_crc, iter_headers
 from oncelog.storage.config import LogConfig
@@ -27,7 +26,15 @@ def check(log: Log, known: dict[str, object], served: dict[str, object] | None) 
     assert (log.log_start_offset, log.log_end_offset, log.last_stable_offset) == (known["logStart"], known["leo"], known["lso"])
     assert [list(entry) for entry in log.epochs.entries] == known["leaderEpochs"]
     producers = {
-        (e.producer_id, e.epoch, e.last_sequence, e.last_data_offset, e.last_timestamp, e.coordinator_epoch, e.current_txn_first_offset or -1)
+        (
+            e.producer_id,
+            e.epoch,
+            e.last_sequence,
+            e.last_data_offset,
+            e.last_timestamp,
+            e.coordinator_epoch,
+            e.current_txn_first_offset or -1,
+        )
         for e in log.producers()
     }
     listed = {

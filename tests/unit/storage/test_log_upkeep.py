@@ -1,0 +1,66 @@
+"""Retention and cleaning, driven by the log manager's maintenance as the broker drives it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from oncelog.protocol.records import iter_headers, iter_records
+from support.storage_kit import Kit, offsets
+
+pytestmark = pytest.mark.unit
+HOUR_MS = 3_600_000
+
+
+def maintain(kit: Kit, turns: int = 200) -> None:
+    for _ in range(turns):
+        kit.clock.now_ms += 31_000
+        kit.manager.maintenance(kit.clock.now_ms)
+
+
+def test_case_63_retention_bytes(tmp_path: Path) -> None:
+    kit = Kit(tmp_path / "data", flush_on_ack=False)
+    kit.create(retention_bytes="5000")
+    for _ in range(100):
+        kit.append()
+    maintain(kit)
+    log = kit.log
+    assert log.log_start_offset > 0
+    assert 5000 <= log.size_bytes() < 7000
+    assert offsets(log) == list(range(log.log_start_offset, 100))
+    assert kit.restart().log_start_offset == log.log_start_offset
+
+
+def test_old_records_go_and_the_active_segment_is_rolled_first(tmp_path: Path) -> None:
+    kit = Kit(tmp_path / "data", flush_on_ack=False)
+    kit.create(retention_ms=str(HOUR_MS))
+    kit.append(5, pid=7)
+    kit.clock.now_ms += 2 * HOUR_MS
+    maintain(kit)
+    assert (kit.log.log_start_offset, kit.log.log_end_offset) == (1, 1)
+    log = kit.restart()
+    assert (log.log_start_offset, log.log_end_offset) == (1, 1)
+    assert kit.append(5, pid=7).duplicate  # the state outlives the records
+    assert not list(kit.folder.glob("*.deleted"))
+
+
+def test_cases_65_66_compaction_keeps_the_newest_and_hides_the_aborted(tmp_path: Path) -> None:
+    kit = Kit(tmp_path / "data", flush_on_ack=False)
+    kit.create(cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")
+    for number in range(40):
+        kit.append(n=3)
+        kit.append(number, pid=7, txn=True)
+    kit.mark(7, False)
+    for _ in range(20):
+        kit.append(n=3)
+    end, size = kit.log.log_end_offset, kit.log.size_bytes()
+    maintain(kit)
+    assert kit.log.size_bytes() < size / 2
+    assert kit.log.log_end_offset == end
+    for log in (kit.log, kit.restart(), kit.kill_and_start()):
+        seen = offsets(log, 1)
+        assert seen[-1] == end - 1
+        assert log.state.get(7).last_sequence == 39  # type: ignore[union-attr]
+        data = bytes(log.read(log.log_start_offset, 1 << 20, isolation=0, min_one_message=True).records)
+        for position, header in iter_headers(data):
+            assert len(list(iter_records(data[position : position + header.size_bytes]))) == header.records_count
