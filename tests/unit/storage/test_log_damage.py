@@ -1,4 +1,6 @@
-"""Damage to one partition, after an orderly stop and after a kill: nothing acknowledged is lost where it can be saved, nothing aborted is shown.
+"""Damage to one partition, after an orderly stop and after a kill.
+
+Nothing acknowledged is lost where it can be saved, nothing aborted is shown.
 
 Names follow the cases of the storage specification and the rows of its table of damages.
 """
@@ -142,7 +144,8 @@ def test_cases_53_54_snapshots_damaged_or_missing(tmp_path: Path, clean: bool, h
     after = state(log)
     assert after[:5] == before[:5]  # type: ignore[index]
     newest = {entry.producer_id: (entry.batches, entry.current_txn_first_offset) for entry in log.producers()}
-    assert newest[10][0] and newest[12][1] is not None
+    assert newest[10][0]
+    assert newest[12][1] is not None
 
 
 @pytest.mark.parametrize("tail", [b"\x01" * 10, bytes(64), bytes(range(200))], ids=["10 B", "64 zeros", "200 random"])

@@ -93,7 +93,7 @@ def test_case_69_full_disk_passes() -> None:
         try:
             kit.append()
         except KafkaError as error:
-            assert error.code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert error.code == ErrorCode.KAFKA_STORAGE_ERROR  # noqa: PT017 - it may also succeed
         flusher.flush()
         fs.free_bytes = None
         assert kit.log.offline is None
@@ -138,7 +138,7 @@ def test_every_single_failing_call_leaves_a_log_that_opens(error: int) -> None:
                 flusher.flush()
                 durable = max(durable, kit.log.high_watermark)
         except KafkaError as refused:
-            assert refused.code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert refused.code == ErrorCode.KAFKA_STORAGE_ERROR  # noqa: PT017 - it may also succeed
         finished = fs.failed is None
         fs.fail(None)
         fs.crash()
@@ -201,7 +201,7 @@ def test_case_42_deleted_topic_stays_deleted(tmp_path: Path) -> None:
     kit.manager.on_topic_deleted.append(gone.append)
     kit.manager.delete_topic("t")
     assert gone == ["t"]
-    assert [path.name for path in kit.data_dir.glob("t-*")][0].endswith("-delete")
+    assert next(path.name for path in kit.data_dir.glob("t-*")).endswith("-delete")
     kit.kill()
     kit.start()
     assert kit.manager.topics.get("t") is None

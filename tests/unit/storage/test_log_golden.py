@@ -12,6 +12,7 @@ from oncelog.storage.env import system_env
 from oncelog.storage.flush import InlineFlusher
 from oncelog.storage.log import Log
 from oncelog.storage.log_manager import LogManager
+from oncelog.storage.producer_state import ProducerStateEntry
 from support.golden_storage import facts, unpack
 
 pytestmark = pytest.mark.unit
@@ -20,6 +21,10 @@ pytestmark = pytest.mark.unit
 def tp(name: str) -> TopicPartition:
     topic, _, partition = name.rpartition("-")
     return TopicPartition(topic, int(partition))
+
+
+def first_of(entry: ProducerStateEntry) -> int:
+    return -1 if entry.current_txn_first_offset is None else entry.current_txn_first_offset
 
 
 def check(log: Log, known: dict[str, object], served: dict[str, object] | None) -> None:
@@ -33,7 +38,7 @@ def check(log: Log, known: dict[str, object], served: dict[str, object] | None) 
             e.last_data_offset,
             e.last_timestamp,
             e.coordinator_epoch,
-            e.current_txn_first_offset or -1,
+            first_of(e),
         )
         for e in log.producers()
     }
