@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -476,13 +477,15 @@ def test_a_cleaned_log_is_sound_and_survives_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_cut_at_any_change_of_a_name_leaves_the_old_or_the_new(tmp_path: Path) -> None:
+    origin = filled(tmp_path / "origin", OsFileSystem())
+    expected, end = latest(origin), origin.log("comp").log_end_offset
+    origin.close()
     cut = 0
     finished = False
     while not finished:
-        folder = tmp_path / str(cut)
+        folder = Path(shutil.copytree(tmp_path / "origin", tmp_path / str(cut)))
         fs = CuttingFileSystem()
-        directory = filled(folder, fs)
-        expected, end = latest(directory), directory.log("comp").log_end_offset
+        directory = OurDirectory(folder, fs)
         fs.left = cut
         try:
             run_cleaner(directory)
