@@ -11,9 +11,7 @@ meet their old sequences. Ours start at 2^40, which no Kafka reaches; lower ones
 
 from __future__ import annotations
 
-import math
 import os
-import shlex
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -48,7 +46,6 @@ INTERNAL = (CONSUMER_OFFSETS, TRANSACTION_STATE)
 MAX_LOG_BYTES = 2**31 - 1
 MAX_RELATIVE_OFFSET = 2**31 - 1
 OUR_PRODUCER_IDS_FROM = 2**40
-PRODUCER_ID_BLOCK = 1000
 EMPTY_CHECKPOINT = b"0\n0\n"
 _CHUNK_BYTES = 1 << 20
 
@@ -280,49 +277,3 @@ def _sync_folder(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def steps(plan: Plan, target: Path | None, bootstrap: str = "localhost:9092") -> list[str]:
-    """The whole move in order, as a person can follow it: prose lines and, indented, commands to paste."""
-    offsets = plan.partitions_of(CONSUMER_OFFSETS) or 50
-    transactions = plan.partitions_of(TRANSACTION_STATE) or 50
-    where = shlex.quote(str(target)) if target else "LOG_DIR"
-    lines = [
-        "1. In the server.properties of the new Kafka, before its first start:",
-        f"     offsets.topic.num.partitions={offsets}",
-        f"     transaction.state.log.num.partitions={transactions}",
-        "   (one node: offsets.topic.replication.factor=1, transaction.state.log.replication.factor=1, transaction.state.log.min.isr=1)",
-        "2. Start it and create the topics:",
-        *(f"     {create_command(topic, bootstrap)}" for topic in plan.user_topics()),
-        "3. Let it create its internal topics (asking for any coordinator does it):",
-        f"     kafka-consumer-groups.sh --bootstrap-server {bootstrap} --describe --group graduate",
-        f"     kafka-transactions.sh --bootstrap-server {bootstrap} describe --transactional-id graduate",
-        "4. Stop Kafka (SIGTERM, and wait for its end). Stop oncelog.",
-        "5. Copy:",
-        f"     oncelog graduate {shlex.quote(str(plan.source.path))} --to {where}",
-        "6. Start Kafka. It checks every CRC and rebuilds every index. Open transactions older than their timeout are aborted.",
-        f"7. Before clients are let in: no folder in {where} may end in -stray, and the ends of the logs must be these:",
-        f"     kafka-get-offsets.sh --bootstrap-server {bootstrap} --time latest",
-        *(
-            f"     {topic.name}:{partition}:{plan.log_ends.get(f'{topic.name}-{partition}', 0)}"
-            for topic in plan.user_topics()
-            for partition in range(topic.partitions)
-        ),
-    ]
-    if plan.highest_foreign_id >= 0:
-        blocks = math.ceil((plan.highest_foreign_id + 1) / PRODUCER_ID_BLOCK)
-        lines += [
-            f"8. These logs hold producer ids up to {plan.highest_foreign_id}, which the new Kafka would hand out again. Before clients",
-            f"   are let in, start an idempotent producer and restart Kafka, {blocks} times: each restart skips to the next",
-            f"   {PRODUCER_ID_BLOCK} ids.",
-        ]
-    return lines
-
-
-def create_command(topic: KafkaTopic, bootstrap: str) -> str:
-    """`kafka-topics.sh --create …` with this topic's partitions and configs."""
-    words = ["kafka-topics.sh", "--bootstrap-server", bootstrap, "--create", "--topic", topic.name]
-    words += ["--partitions", str(topic.partitions), "--replication-factor", "1"]
-    for name, value in sorted(topic.configs.items()):
-        words += ["--config", f"{name}={value}"]
-    return shlex.join(words)

@@ -12,7 +12,8 @@ import pytest
 from oncelog.broker.commands.graduate import graduate
 from oncelog.protocol.control_records import end_transaction_marker, parse_end_transaction_marker
 from oncelog.protocol.records import check_crc, parse_header
-from oncelog.storage.graduate import MAX_LOG_BYTES, check_target, create_command, plan, portable, segment_groups, steps
+from oncelog.storage.graduate import MAX_LOG_BYTES, check_target, plan, portable, segment_groups
+from oncelog.storage.graduate_steps import create_command, steps
 from oncelog.storage.kafka_import import KafkaTopic
 from oncelog.storage.raw_directory import BatchAt, map_file, open_data_directory, scan_log
 from support.damage import Partition
@@ -165,6 +166,14 @@ def test_the_steps_name_the_users_topics(source: Path) -> None:
 def test_a_create_command_quotes_what_a_shell_would_take_apart() -> None:
     topic = KafkaTopic("a", uuid.UUID(int=5), 3, {"leader.replication.throttled.replicas": "*"})
     assert create_command(topic, "b:1").endswith("'leader.replication.throttled.replicas=*'")
+
+
+def test_options_of_ours_and_settings_are_not_handed_to_kafka(source: Path) -> None:
+    topic = KafkaTopic("a", uuid.UUID(int=5), 3, {"flush.on.ack": "false", "retention.ms": "1"})
+    assert create_command(topic, "b:1").endswith("--replication-factor 1 --config retention.ms=1")
+    assert "ACLs" not in "\n".join(steps(plan(source), None))
+    (source / "oncelog.metadata").write_text("{}")
+    assert "ACLs" in "\n".join(steps(plan(source), None))
 
 
 def test_exit_status_for_a_folder_that_is_none(tmp_path: Path) -> None:
