@@ -38,6 +38,13 @@ _RETRIABLE = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 }
+# refusals that ReplicaManager.appendRecordsToLeader answers without looking at the log
+_WITHOUT_LOG_START = {
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+}
 
 
 class _Part:
@@ -90,10 +97,10 @@ def _parts(
         part.log = ctx.broker.logs.log(TopicPartition(name, index)) if allowed else None
         if not allowed:
             part.refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        elif part.log is None:
-            part.refuse(missing)
         elif name in INTERNAL_TOPICS and ctx.client_id != "__admin_client":
             part.refuse(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        elif part.log is None:
+            part.refuse(missing)
     return list(parts.values())
 
 
@@ -128,14 +135,16 @@ def _check_batch(part: _Part, version: int) -> None:
         return
     size = 12 + int.from_bytes(batch[8:12], "big", signed=True)
     if batch[16] != 2 or len(batch) - size >= HEADER_SIZE or size > len(batch):
-        part.refuse(ErrorCode.INVALID_RECORD, log_start=log.log_start_offset if batch[16] != 2 and len(batch) <= size else -1)
+        part.refuse(ErrorCode.INVALID_RECORD)
         return
     if size < HEADER_SIZE:
         part.refuse(ErrorCode.CORRUPT_MESSAGE)
         return
     part.batch = batch[:size]  # fewer bytes behind it than a header are ignored
     part.header = parse_header(part.batch)
-    if part.header.attributes & 7 == ZSTD and version < 7:
+    if part.header.attributes & 7 > ZSTD:
+        part.refuse(ErrorCode.UNKNOWN_SERVER_ERROR, log_start=log.log_start_offset)  # Kafka meets an unexpected exception there
+    elif part.header.attributes & 7 == ZSTD and version < 7:
         part.refuse(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 
 
@@ -237,7 +246,8 @@ def _append(part: _Part, ctx: RequestContext) -> None:
             part.index, error.code, log_start_offset=log.log_start_offset, record_errors=errors, error_message=error.message
         )
     except KafkaError as error:
-        part.refuse(error.code, error.message if error.code is ErrorCode.KAFKA_STORAGE_ERROR else None, log.log_start_offset)
+        log_start = -1 if error.code in _WITHOUT_LOG_START else log.log_start_offset
+        part.refuse(error.code, error.message if error.code is ErrorCode.KAFKA_STORAGE_ERROR else None, log_start)
     else:
         part.end = info.last_offset + 1
         ctx.broker.metrics.bytes_in += len(batch)

@@ -59,17 +59,17 @@ class _Fetch:
         self.logs = [target for _key, _partition, target in self.targets if isinstance(target, Log)]
 
     def _target(self, key: Key, partition: FetchPartition) -> Log | FetchPartitionData:
-        """The partition's log, or the answer that needs no reading."""
+        """The partition's log, or the answer that needs no reading (which lists no aborted transactions, one after reading has null)."""
         topic, index = key
         if isinstance(topic, bytes):
             known = self.ctx.broker.logs.topics.by_id(uuid.UUID(bytes=topic))
             if known is None:
-                return FetchPartitionData(index, ErrorCode.UNKNOWN_TOPIC_ID)
+                return FetchPartitionData(index, ErrorCode.UNKNOWN_TOPIC_ID, aborted=())
             topic = known.name
         if not self.ctx.authorize(AclOperation.READ, ResourceType.TOPIC, topic):
-            return FetchPartitionData(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            return FetchPartitionData(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED, aborted=())
         log = self.ctx.broker.logs.log(TopicPartition(topic, index))
-        return log if log is not None else FetchPartitionData(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return log if log is not None else FetchPartitionData(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, aborted=())
 
     def attempt(self, final: bool) -> list[Buffer] | None:
         """The answer, or None when it is worth waiting on."""

@@ -34,6 +34,9 @@ def handle(body: memoryview, ctx: RequestContext) -> list[Buffer]:
     if key is not None and (known := cache.get(key)) is not None:
         return [known]
     req = messages.decode_request(ApiKey.METADATA, version, body)
+    problem = _problem(req, version)
+    if problem is not ErrorCode.NONE:
+        return [messages.encode_response(ApiKey.METADATA, version, _refused_whole(req, problem))]
     topics, cacheable = _topics(req, ctx)
     response = messages.MetadataResponse(
         brokers=cache.brokers(ctx),
@@ -67,6 +70,29 @@ def _topics(req: Any, ctx: RequestContext) -> tuple[list[Any], bool]:
     return entries, unchanged
 
 
+def _problem(req: Any, version: int) -> ErrorCode:
+    """Why the whole request is refused: ids before v12, and entries that name nothing."""
+    if version < 10:
+        return ErrorCode.NONE
+    topics = req.topics or ()
+    if version < 12:
+        odd = any(asked.name is None or asked.topic_id is not None for asked in topics)
+        return ErrorCode.INVALID_REQUEST if odd else ErrorCode.NONE
+    by_id = any(asked.topic_id is not None for asked in topics)
+    return ErrorCode.UNKNOWN_SERVER_ERROR if not by_id and any(asked.name is None for asked in topics) else ErrorCode.NONE
+
+
+def _refused_whole(req: Any, code: ErrorCode) -> Any:
+    """Kafka's `MetadataRequest.getErrorResponse`: no brokers, the error on each topic."""
+    return messages.MetadataResponse(
+        brokers=[],
+        cluster_id=None,
+        controller_id=-1,
+        topics=[_refused(code, asked.name or "", asked.topic_id) for asked in req.topics],
+        cluster_authorized_operations=NOT_REQUESTED,
+    )
+
+
 def _by_id(topic_id: uuid.UUID, req: Any, ctx: RequestContext) -> Any:
     topic = ctx.broker.logs.topics.by_id(topic_id)
     if topic is None:
@@ -78,8 +104,6 @@ def _by_id(topic_id: uuid.UUID, req: Any, ctx: RequestContext) -> Any:
 
 def _by_name(asked: Any, req: Any, ctx: RequestContext) -> tuple[Any, bool]:
     name = asked.name
-    if ctx.api_version >= 10 and (name is None or asked.topic_id is not None):
-        return _refused(ErrorCode.INVALID_REQUEST, name or ""), False
     if not may_topic(ctx, AclOperation.DESCRIBE, name):
         return _refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name), False
     topic = ctx.broker.logs.topics.get(name)
