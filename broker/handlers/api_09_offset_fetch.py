@@ -1,0 +1,134 @@
+"""OffsetFetch (9), v1-10.
+
+v2: null topics are all of the group. v5: leader epochs. v6: flexible. v7: require_stable, 88 while a transaction holds an offset. v8: several groups.
+v9: member id and epoch, checked for consumer groups. v10: topic ids. A partition without an offset is -1 without an error.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.context import RequestContext
+from oncelog.broker.dispatch import api
+from oncelog.broker.handlers.replies import all_of, then
+from oncelog.broker.handlers.topic_access import may_topic
+from oncelog.coordinator.group_coordinator import FetchedOffset
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.names import TopicPartition
+
+_SEVERAL_GROUPS, _BY_ID = 8, 10
+_Found = dict[TopicPartition, FetchedOffset]
+
+
+@api(ApiKey.OFFSET_FETCH, 1, 10)
+def handle(req: Any, ctx: RequestContext) -> Any:
+    """The committed offsets of each group asked for."""
+    if ctx.api_version >= _SEVERAL_GROUPS:
+        replies = [_group(group, req.require_stable, ctx) for group in req.groups]
+        return then(all_of(replies), lambda groups: messages.OffsetFetchResponse(groups=groups))
+    return then(_group(_as_group(req), req.require_stable, ctx), lambda group: _flat(group, ctx))
+
+
+def _as_group(req: Any) -> Any:
+    """The one group of an old request in the form of the new ones."""
+    kind = messages.OffsetFetchRequest.OffsetFetchRequestGroup
+    topics = None
+    if req.topics is not None:
+        topics = [kind.OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes) for topic in req.topics]
+    return kind(group_id=req.group_id, topics=topics)
+
+
+def _flat(group: Any, ctx: RequestContext) -> Any:
+    """The answer of v1-7. v1 has no error of the group: it stands on every partition then."""
+    kind = messages.OffsetFetchResponse.OffsetFetchResponseTopic
+    topics = [
+        kind(
+            name=topic.name,
+            partitions=[
+                kind.OffsetFetchResponsePartition(
+                    partition_index=p.partition_index,
+                    committed_offset=p.committed_offset,
+                    committed_leader_epoch=p.committed_leader_epoch,
+                    metadata=p.metadata,
+                    error_code=p.error_code or (group.error_code if ctx.api_version < 2 else 0),
+                )
+                for p in topic.partitions
+            ],
+        )
+        for topic in group.topics
+    ]
+    return messages.OffsetFetchResponse(topics=topics, error_code=group.error_code)
+
+
+def _group(group: Any, require_stable: bool, ctx: RequestContext) -> Any:
+    kind = messages.OffsetFetchResponse.OffsetFetchResponseGroup
+    if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
+        return kind(group_id=group.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    asked = None if group.topics is None else [_resolved(topic, ctx) for topic in group.topics]
+    places = None
+    if asked is not None:
+        places = [TopicPartition(name, p) for name, _id, error, numbers in asked if error is ErrorCode.NONE for p in numbers]
+    try:
+        reply = ctx.broker.groups.fetch_offsets(
+            group.group_id, places, require_stable=require_stable, member_id=group.member_id, member_epoch=group.member_epoch
+        )
+    except KafkaError as error:
+        return kind(group_id=group.group_id, error_code=error.code)
+    return then(reply, lambda found: kind(group_id=group.group_id, topics=_topics(asked, found, ctx)))
+
+
+_Asked = tuple[str, uuid.UUID | None, ErrorCode, list[int]]
+
+
+def _resolved(topic: Any, ctx: RequestContext) -> _Asked:
+    name, topic_id = topic.name, topic.topic_id
+    if ctx.api_version >= _BY_ID:
+        found = ctx.broker.logs.topics.by_id(topic_id) if topic_id is not None else None
+        if found is None:
+            return "", topic_id, ErrorCode.UNKNOWN_TOPIC_ID, topic.partition_indexes
+        name = found.name
+    allowed = may_topic(ctx, AclOperation.DESCRIBE, name)
+    return name, topic_id, ErrorCode.NONE if allowed else ErrorCode.TOPIC_AUTHORIZATION_FAILED, topic.partition_indexes
+
+
+def _topics(asked: list[_Asked] | None, found: _Found, ctx: RequestContext) -> list[Any]:
+    if asked is None:
+        asked = _all(found, ctx)
+    kind = messages.OffsetFetchResponse.OffsetFetchResponseGroup.OffsetFetchResponseTopics
+    return [
+        kind(
+            name=name,
+            topic_id=topic_id,
+            partitions=[_partition(p, found.get(TopicPartition(name, p)), error) for p in numbers],
+        )
+        for name, topic_id, error, numbers in asked
+    ]
+
+
+def _all(found: _Found, ctx: RequestContext) -> list[_Asked]:
+    """Every topic with an offset; by id only those that still exist under one."""
+    topics: dict[str, list[int]] = {}
+    for place in found:
+        if may_topic(ctx, AclOperation.DESCRIBE, place.topic):
+            topics.setdefault(place.topic, []).append(place.partition)
+    listed = []
+    for name, numbers in topics.items():
+        known = ctx.broker.logs.topics.get(name)
+        if known is not None or ctx.api_version < _BY_ID:
+            listed.append((name, known.topic_id if known is not None else None, ErrorCode.NONE, numbers))
+    return listed
+
+
+def _partition(index: int, offset: FetchedOffset | None, error: ErrorCode) -> Any:
+    told = offset if offset is not None else FetchedOffset(error=error)
+    return messages.OffsetFetchResponse.OffsetFetchResponseGroup.OffsetFetchResponseTopics.OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=told.offset,
+        committed_leader_epoch=told.leader_epoch,
+        metadata=told.metadata,
+        error_code=told.error,
+    )

@@ -1,0 +1,117 @@
+"""The groups and offsets of one partition of `__consumer_offsets`, as its records add up to them."""
+
+from __future__ import annotations
+
+from oncelog.coordinator.classic_group import ClassicGroup, ClassicGroupState, ClassicMember, MemberProtocol
+from oncelog.coordinator.classic_rebalance import become_stable
+from oncelog.coordinator.offsets import Offsets
+from oncelog.coordinator.result import CoordinatorRecord
+from oncelog.protocol.internal_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    decode_key,
+    decode_value,
+)
+from oncelog.protocol.names import CONSUMER_OFFSETS
+
+_S = ClassicGroupState
+
+
+class GroupShard:
+    """Hard state is changed by `replay` and `replay_marker` only; who waits for what is the group's own business."""
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.groups: dict[str, ClassicGroup] = {}
+        self.offsets = Offsets()
+
+    def replay(self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int) -> None:
+        decoded = decode_key(CONSUMER_OFFSETS, key)
+        content = decode_value(decoded, value)
+        if isinstance(decoded, OffsetCommitKey):
+            assert content is None or isinstance(content, OffsetCommitValue)
+            self.offsets.replay(decoded, content, position=offset, producer_id=producer_id)
+        elif isinstance(decoded, GroupMetadataKey):
+            assert content is None or isinstance(content, GroupMetadataValue)
+            self._replay_group(decoded.group, content, timestamp_ms)
+
+    def replay_marker(self, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None:
+        self.offsets.end_transaction(producer_id, commit)
+
+    def _replay_group(self, group_id: str, value: GroupMetadataValue | None, timestamp_ms: int) -> None:
+        if value is None:
+            self.groups.pop(group_id, None)
+            return
+        group = self.groups.get(group_id)
+        if group is not None and _same_members(group, value):
+            # live: the record says what the group has just become
+            if group.state is _S.COMPLETING_REBALANCE and group.generation_id == value.generation:
+                become_stable(group, {member.member_id: member.assignment for member in value.members}, timestamp_ms)
+            return
+        self.groups[group_id] = _restored(group_id, value)
+
+
+def _same_members(group: ClassicGroup, value: GroupMetadataValue) -> bool:
+    return group.generation_id == value.generation and set(group.members) == {member.member_id for member in value.members}
+
+
+def _restored(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
+    """The group as its record describes it; members get their sessions when loading is done."""
+    group = ClassicGroup(
+        group_id,
+        state=_S.STABLE if value.members else _S.EMPTY,
+        state_timestamp_ms=value.current_state_timestamp,
+        generation_id=value.generation,
+    )
+    for stored in value.members:
+        protocols = (MemberProtocol(value.protocol or "", stored.subscription),)
+        member = ClassicMember(
+            stored.member_id,
+            stored.group_instance_id,
+            stored.client_id,
+            stored.client_host,
+            stored.rebalance_timeout,
+            stored.session_timeout,
+            value.protocol_type,
+            protocols,
+            assignment=stored.assignment,
+        )
+        group.add(member)
+    group.protocol_type = value.protocol_type or None
+    group.protocol_name = value.protocol
+    group.leader = value.leader
+    return group
+
+
+def group_record(group: ClassicGroup, assignments: dict[str, bytes] | None = None) -> CoordinatorRecord:
+    """The record of a group; `assignments` replace those that its members have."""
+    name = group.protocol_name or ""
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation_id,
+        protocol=group.protocol_name if group.members else None,
+        leader=group.leader if group.members else None,
+        current_state_timestamp=group.state_timestamp_ms,
+        members=[
+            MemberMetadata(
+                member.member_id,
+                member.group_instance_id,
+                member.client_id,
+                member.client_host,
+                member.rebalance_timeout_ms,
+                member.session_timeout_ms,
+                member.metadata(name),
+                member.assignment if assignments is None else assignments.get(member.member_id, b""),
+            )
+            for member in group.members.values()
+        ],
+    )
+    return CoordinatorRecord(GroupMetadataKey(group.group_id).encode(), value.encode())
+
+
+def group_tombstone(group_id: str) -> CoordinatorRecord:
+    """The record that removes a group."""
+    return CoordinatorRecord(GroupMetadataKey(group_id).encode(), None)
