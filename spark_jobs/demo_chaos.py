@@ -70,7 +70,7 @@ class Chaos:
         """The departures job, over what the exactly-once relay wrote."""
         outputs = [argument for output in self.flights.outputs(self.folder) for argument in ("--output", output)]
         options = ["--bootstrap-servers", self.bootstrap, "--input", self.once, "--checkpoint", str(self.folder / "checkpoint")]
-        watch = self._watch(TABLE, r"progress \S+ batch=\d+ rows=(\d+)", done, add=True)
+        watch = self._watch(TABLE, rf"progress query=departures-{self.flights.table_topic} batch=\d+ rows=(\d+)", done, add=True)
         job = Child(self.flights.job, *options, *outputs, "--delivery", "exactly-once", log=self.folder / "spark.log", on_line=watch)
         job.start().finish(300)
 

@@ -33,7 +33,7 @@ class Timeline:
 
 
 def departures_per_week(cells: Mapping[str, tuple[int, ...]]) -> dict[str, list[tuple[datetime, int]]]:
-    """Airport → (first hour of the week, departures), from cells named `"EWR 2013-01-01T10:00:00Z"`."""
+    """Airport → (first hour of each whole week, departures), from cells named `"EWR 2013-01-01T10:00:00Z"`."""
     weeks: dict[str, dict[tuple[int, int], tuple[datetime, int]]] = defaultdict(dict)
     for name in sorted(cells):
         airport, hour = name.split(" ")
@@ -41,7 +41,7 @@ def departures_per_week(cells: Mapping[str, tuple[int, ...]]) -> dict[str, list[
         key = at.isocalendar()[:2]
         first, count = weeks[airport].get(key, (at, 0))
         weeks[airport][key] = (first, count + cells[name][0])
-    return {airport: list(counts.values()) for airport, counts in weeks.items()}
+    return {airport: list(counts.values())[1:-1] for airport, counts in weeks.items()}
 
 
 def draw(timeline: Timeline, cells: Mapping[str, tuple[int, ...]], file: Path) -> Path:

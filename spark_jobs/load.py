@@ -40,7 +40,7 @@ def create_topic(bootstrap: str, topic: str, partitions: int, settings: dict[str
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 3})
     created = admin.create_topics([NewTopic(topic, partitions, 1, config=settings)], operation_timeout=30)[topic]
     try:
         created.result()
