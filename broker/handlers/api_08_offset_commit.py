@@ -1,7 +1,7 @@
 """OffsetCommit (8), v2-10.
 
-v2-4: retention time, ignored as Kafka does. v6: leader epoch. v7: instance id. v8: flexible. v9: member epoch of consumer groups. v10: topic ids.
-Unknown topics and partitions are refused one by one; the others are stored.
+v2-4: retention time, ignored as Kafka does. v6: leader epoch. v7: instance id. v8: flexible. v9: member epoch of consumer groups. v10:
+topic ids. Unknown topics and partitions are refused one by one; the others are stored.
 """
 
 from __future__ import annotations

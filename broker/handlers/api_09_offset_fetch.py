@@ -1,7 +1,8 @@
 """OffsetFetch (9), v1-10.
 
-v2: null topics are all of the group. v5: leader epochs. v6: flexible. v7: require_stable, 88 while a transaction holds an offset. v8: several groups.
-v9: member id and epoch, checked for consumer groups. v10: topic ids. A partition without an offset is -1 without an error.
+v2: null topics are all of the group. v5: leader epochs. v6: flexible. v7: require_stable, 88 while a transaction holds an offset. v8:
+several groups. v9: member id and epoch, checked for consumer groups. v10: topic ids. A partition without an offset is -1 without an
+error.
 """
 
 from __future__ import annotations

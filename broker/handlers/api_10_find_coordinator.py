@@ -1,7 +1,7 @@
 """FindCoordinator (10), v0-6.
 
-Who coordinates a group (0), a transactional id (1) or a share group (2, from v6): always this broker. v1: key type, error text. v3: flexible.
-v4: several keys. v5: 120 may be answered. The internal topic is made on the way, so that Kafka's tools find it.
+Who coordinates a group (0), a transactional id (1) or a share group (2, from v6): always this broker. v1: key type, error text. v3:
+flexible. v4: several keys. v5: 120 may be answered. The internal topic is made on the way, so that Kafka's tools find it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """JoinGroup (11), v0-9.
 
-v0: no rebalance timeout, the session timeout counts. v4: a member without id gets one and joins again (79). v5: static members. v6: flexible.
-v7: protocol type in the answer, protocol name may be null. v8: reason. v9: skip_assignment. Parked until all members have joined.
+v0: no rebalance timeout, the session timeout counts. v4: a member without id gets one and joins again (79). v5: static members. v6:
+flexible. v7: protocol type in the answer, protocol name may be null. v8: reason. v9: skip_assignment. Parked until all members have
+joined.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """SyncGroup (14), v0-5.
 
-The leader gives the assignment, the others are parked until it does. v3: instance id. v4: flexible. v5: protocol type and name, both needed.
+The leader gives the assignment, the others are parked until it does. v3: instance id. v4: flexible. v5: protocol type and name, both
+needed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """DescribeGroups (15), v0-6.
 
-Classic groups with their members. v3: authorized operations. v4: instance ids. v5: flexible. v6: an unknown group is 69 instead of only Dead.
+Classic groups with their members. v3: authorized operations. v4: instance ids. v5: flexible. v6: an unknown group is 69 instead of only
+Dead.
 """
 
 from __future__ import annotations

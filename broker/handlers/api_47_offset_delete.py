@@ -1,6 +1,7 @@
 """OffsetDelete (47), v0.
 
-Removes committed offsets of topics that no member of the group subscribes to (86 otherwise). Unknown group: 69; a live group of another kind: 68.
+Removes committed offsets of topics that no member of the group subscribes to (86 otherwise). Unknown group: 69; a live group of another
+kind: 68.
 """
 
 from __future__ import annotations

@@ -56,18 +56,18 @@ def test_idempotent_order(bootstrap: str, name: str) -> None:
 def test_two_members_rebalance(bootstrap: str, name: str) -> None:
     create(bootstrap, name, 4)
     settings = {"bootstrap_servers": bootstrap, "group_id": name, "session_timeout_ms": 6000, "heartbeat_interval_ms": 500}
-    first, second = KafkaConsumer(name, **settings), KafkaConsumer(name, **settings)
 
-    def spread(*sizes: int) -> bool:
-        clients = (first, second)[: len(sizes)]
+    def spread(clients: dict[KafkaConsumer, int]) -> bool:
         for client in clients:
             client.poll(50)
-        return tuple(len(client.assignment()) for client in clients) == sizes
+        return all(len(client.assignment()) == size for client, size in clients.items())
 
-    wait_until(lambda: spread(4), 20, "everything for the first")
-    wait_until(lambda: spread(2, 2), 20, "two each")
+    first = KafkaConsumer(name, **settings)
+    wait_until(lambda: spread({first: 4}), 20, "everything for the first")
+    second = KafkaConsumer(name, **settings)
+    wait_until(lambda: spread({first: 2, second: 2}), 20, "two each")
     second.close()
-    wait_until(lambda: spread(4), 20, "everything again")
+    wait_until(lambda: spread({first: 4}), 20, "everything again")
     first.close()
 
 
