@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oncelog.spark_jobs import departures, page_views
+from oncelog.spark_jobs import audit, departures, ledger, page_views
 from oncelog.spark_jobs.readback import count_rows, differences
 from oncelog.spark_jobs.ship import write_zip
 from oncelog.spark_jobs.slots import slots, spark_hash
@@ -48,6 +48,26 @@ def test_page_views(spark: Any) -> None:
         ("2000-10-10T20:56:00Z /a.gif 5xx", 1, 10),
         ("2001-02-03T04:05:00Z (unparsed) ", 1, 0),
     ]
+
+
+def test_ledger(spark: Any) -> None:
+    transfers = [
+        '{"id": "t1", "debit": "alice", "credit": "bob", "amount_cents": 500}',
+        '{"id": "t2", "debit": "bob", "credit": "carol", "amount_cents": 200}',
+        '{"id": "bad", "debit": "bob", "credit": "carol", "amount_cents": -200}',
+        '{"id": "bad", "credit": "carol", "amount_cents": 200}',
+    ]
+    posted = ledger.postings(ledger.transform(spark.createDataFrame([(each,) for each in transfers], "value STRING")))
+    assert [tuple(row) for row in ledger.balances(posted).collect()] == [("alice", -500, 1), ("bob", 300, 2), ("carol", 200, 1)]
+    assert ledger.unsound(posted).count() == 0
+    assert ledger.unsound(posted.limit(1)).count() == 1
+    assert ledger.unsound(posted.union(posted)).count() == 2
+
+
+def test_audit(spark: Any) -> None:
+    records = spark.createDataFrame([('{"row": 0}',), ('{"row": 2}',), ('{"row": 2}',), ("{}",), (None,)], "value STRING")
+    row = audit.transform(records, "row").first()
+    assert (row.records, row.distinct, row.highest, row.unnumbered, row.from_zero) == (5, 2, 2, 2, 2)
 
 
 def test_slots_follow_sparks_hash(spark: Any) -> None:
