@@ -59,7 +59,7 @@ def test_two_members_rebalance(bootstrap: str, name: str) -> None:
 
     def spread(clients: dict[KafkaConsumer, int]) -> bool:
         for client in clients:
-            client.poll(50)
+            client.poll(300)
         return all(len(client.assignment()) == size for client, size in clients.items())
 
     first = KafkaConsumer(name, **settings)
