@@ -17,7 +17,8 @@ def test_no_acknowledged_record_is_lost_or_doubled(own_broker: BrokerProcess, ru
     """An idempotent acks=all producer runs on while its broker is killed and restarted; then every record is there once."""
     chance = random.Random(seed)
     topic = "survivors"
-    AdminClient({"bootstrap.servers": own_broker.bootstrap}).create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(10)
+    admin = AdminClient({"bootstrap.servers": own_broker.bootstrap})
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(10)
     acknowledged: dict[bytes, tuple[int, int]] = {}
     failed: list[object] = []
 
@@ -39,11 +40,13 @@ def test_no_acknowledged_record_is_lost_or_doubled(own_broker: BrokerProcess, ru
     )
     sent = 0
     for _ in range(runs or 20):
-        until = time.monotonic() + chance.uniform(0.05, 0.4)
-        while time.monotonic() < until:
-            producer.produce(topic, b"%d" % sent, partition=sent % PARTITIONS, on_delivery=delivered)
-            sent += 1
-            producer.poll(0.0005)
+        wanted = len(acknowledged) + chance.randrange(1, 1_500)  # the kill comes in the middle of whatever is under way then
+        deadline = time.monotonic() + 30
+        while len(acknowledged) < wanted and time.monotonic() < deadline:
+            if len(producer) < 2_000:
+                producer.produce(topic, b"%d" % sent, partition=sent % PARTITIONS, on_delivery=delivered)
+                sent += 1
+            producer.poll(0 if len(producer) < 2_000 else 0.01)
         own_broker.kill()
         own_broker.start()
     assert producer.flush(60) == 0
