@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.golden_clients import ClientReplay
+from support.golden_clients_setup import SETUP
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "clients" / "cases"
 CASES = sorted(path.stem for path in GOLDEN.glob("*.json"))
@@ -15,7 +16,7 @@ ELSEWHERE: dict[str, str] = {}
 
 @pytest.mark.parametrize("case_id", [case for case in CASES if case not in ELSEWHERE])
 def test_case(bootstrap: str, case_id: str) -> None:
-    replay = ClientReplay(bootstrap, json.loads((GOLDEN / f"{case_id}.json").read_text()))
+    replay = ClientReplay(bootstrap, json.loads((GOLDEN / f"{case_id}.json").read_text()), SETUP.get(case_id))
     try:
         replay.go()
     finally:
