@@ -29,10 +29,10 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from oncelog.spark_jobs import wire
+from oncelog.spark_jobs.chunks import Chunk, Target, encoder
 from oncelog.spark_jobs.client import BrokerError, Cluster, FencedError, NotReachedError
 from oncelog.spark_jobs.raw_producer import PartitionWriter
 from oncelog.spark_jobs.ship import ship_modules
@@ -41,8 +41,7 @@ from oncelog.spark_jobs.txn_client import NOBODY, Position, ProducerIdentity, Tr
 
 log = logging.getLogger(__name__)
 
-RECORD = "key BINARY, value BINARY, headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
-ROUTED = f"slot INT, target INT, {RECORD}"
+CHUNKS = "slot INT, target INT, records INT, data BINARY"
 
 
 class SinkError(RuntimeError):
@@ -55,14 +54,6 @@ class ReplacedError(SinkError):
 
 class SecondAttemptError(RuntimeError):
     """Spark ran a writing task a second time in the same transaction."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """One partition to write to."""
-
-    topic: str
-    partition: int
 
 
 @dataclass(frozen=True)
@@ -273,72 +264,25 @@ def by_topic(targets: Sequence[Target]) -> dict[str, Sequence[int]]:
 def write_rows(batch: Any, targets: Sequence[Target], sink: Sink, identity: ProducerIdentity) -> int:
     """Run the Spark job that writes the batch; returns the number of records written."""
     ship_modules(batch.sparkSession.sparkContext)
-    routed = route(batch, targets, sink.topic)
+    chunks = records_of(batch).mapInArrow(encoder(tuple(targets), sink.topic, slots(len(targets))), CHUNKS)
     # `slot` is a number that Spark's own hash partitioner sends to the task of the target's number: one task per Kafka partition
-    together = routed.repartition(len(targets), "slot").select("target", "key", "value", "headers")
+    together = chunks.repartition(len(targets), "slot").drop("slot")
     written = together.mapInArrow(task(tuple(targets), sink, identity), "target INT, records BIGINT, bytes BIGINT").collect()
     return sum(row.records for row in written)
 
 
-def route(batch: Any, targets: Sequence[Target], topic: str | None) -> Any:
-    """Rows with the columns of ROUTED: `target` is an index into `targets`."""
+def records_of(batch: Any) -> Any:
+    """The columns that make a record, key and value as bytes."""
     from pyspark.sql import functions as F
 
     columns = batch.columns
-    record = [
-        F.col("key").cast("binary").alias("key") if "key" in columns else F.lit(None).cast("binary").alias("key"),
-        F.col("value").cast("binary").alias("value"),
-        F.col("headers") if "headers" in columns else F.lit(None).cast("array<struct<key:string,value:binary>>").alias("headers"),
-    ]
-    numbers = slots(len(targets))
-    if not {"key", "partition", "topic"} & set(columns):
-        turn = F.pmod(F.monotonically_increasing_id(), F.lit(len(targets))).cast("int")
-        return batch.select(*record).withColumn("target", turn).withColumn("slot", F.get(F.array(*map(F.lit, numbers)), "target"))
-    where = [
-        F.col(name) if name in columns else F.lit(None).cast(kind).alias(name) for name, kind in (("topic", "string"), ("partition", "int"))
-    ]
-    return batch.select(*where, *record).mapInArrow(router(tuple(targets), topic, numbers), ROUTED)
-
-
-def router(targets: Sequence[Target], default_topic: str | None, numbers: Sequence[int]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function over Arrow batches that finds each row's target: its `partition`, else its key's, else the next in turn."""
-    first: dict[str, int] = {}
-    for index, target in enumerate(targets):
-        first.setdefault(target.topic, index)
-    counts = {name: sum(target.topic == name for target in targets) for name in first}
-
-    def choose(topic: str | None, partition: int | None, key: bytes | None, turn: int) -> int:
-        name = topic if topic is not None else default_topic
-        assert name is not None
-        if partition is None:
-            return first[name] + (turn % counts[name] if key is None else keyed(key, counts[name]))
-        if not 0 <= partition < counts[name]:
-            raise ValueError(f"column partition says {partition}, but {name} has {counts[name]} partitions")
-        return first[name] + partition
-
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow
-
-        turn = 0
-        for batch in batches:
-            topics, partitions, keys = (batch.column(name).to_pylist() for name in ("topic", "partition", "key"))
-            chosen = [choose(*row, number) for number, row in enumerate(zip(topics, partitions, keys, strict=True), turn)]
-            turn += len(chosen)
-            found = [pyarrow.array([numbers[target] for target in chosen], pyarrow.int32()), pyarrow.array(chosen, pyarrow.int32())]
-            rest = ["key", "value", "headers"]
-            yield pyarrow.RecordBatch.from_arrays([*found, *map(batch.column, rest)], ["slot", "target", *rest])
-
-    return run
-
-
-@lru_cache(maxsize=1 << 16)
-def keyed(key: bytes, partitions: int) -> int:
-    """`wire.partition_of`, remembered: keys repeat."""
-    return wire.partition_of(key, partitions)
+    key = F.col("key") if "key" in columns else F.lit(None)
+    others = [name for name in ("topic", "partition", "headers") if name in columns]
+    return batch.select(key.cast("binary").alias("key"), F.col("value").cast("binary").alias("value"), *others)
 
 
 def task(targets: Sequence[Target], sink: Sink, identity: ProducerIdentity) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function that writes one task's rows; its result says how many went where."""
+    """The function that writes one task's chunks; its result says how much went where."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow
@@ -346,8 +290,7 @@ def task(targets: Sequence[Target], sink: Sink, identity: ProducerIdentity) -> C
 
         context = TaskContext.get()
         assert context is not None, "this runs inside a Spark task"
-        attempt = context.taskAttemptId()
-        codec = wire.codec_number(sink.compression)
+        attempt, codec = context.taskAttemptId(), wire.codec_number(sink.compression)
         writers: dict[int, PartitionWriter] = {}
         with sink.cluster() as cluster:
             for batch in batches:
@@ -355,15 +298,13 @@ def task(targets: Sequence[Target], sink: Sink, identity: ProducerIdentity) -> C
                     raise SecondAttemptError(
                         f"attempt {context.attemptNumber()} of this task: an earlier one may have written, so the batch must be tried again"
                     )
-                targets_of, keys, values, headers = (batch.column(name).to_pylist() for name in ("target", "key", "value", "headers"))
-                for target in set(targets_of) - writers.keys():
-                    where = targets[target]
-                    writers[target] = PartitionWriter(
-                        cluster, sink.query_name, identity, where.topic, where.partition, attempt=attempt, codec=codec
-                    )
-                for target, key, value, named in zip(targets_of, keys, values, headers, strict=True):
-                    encoded = wire.encode_headers([(each["key"], each["value"]) for each in named]) if named else wire.NO_HEADERS
-                    writers[target].write(key, value, encoded)
+                for target, records, data in zip(*(batch.column(name).to_pylist() for name in ("target", "records", "data")), strict=True):
+                    if target not in writers:
+                        to = targets[target]
+                        writers[target] = PartitionWriter(
+                            cluster, sink.query_name, identity, to.topic, to.partition, attempt=attempt, codec=codec
+                        )
+                    writers[target].write(Chunk(records, data))
             written = {target: writer.finish() for target, writer in writers.items()}
         rows = [{"target": target, "records": done.records, "bytes": done.bytes} for target, done in written.items()]
         schema = pyarrow.schema([("target", pyarrow.int32()), ("records", pyarrow.int64()), ("bytes", pyarrow.int64())])

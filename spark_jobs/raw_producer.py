@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from oncelog.spark_jobs import wire
+from oncelog.spark_jobs.chunks import Chunk, split
 from oncelog.spark_jobs.client import FENCED, RETRIABLE, BrokerError, Cluster, Connection, FencedError, Patience
 from oncelog.spark_jobs.txn_client import ProducerIdentity
 
 IN_FLIGHT = 5
 """Unacknowledged batches per partition: as many as a broker remembers of a producer, so that each can be sent again without harm."""
-BATCH_BYTES = 512 << 10
-"""Uncompressed records per batch; below `max.message.bytes` (1 MiB) whatever the codec makes of it."""
-BATCH_RECORDS = 8192
 SEQUENCES = 1 << 31
 
 
@@ -50,7 +48,7 @@ class Batch:
 
 
 class PartitionWriter:
-    """Writes records to one partition within a transaction. Memory: the batch being filled and up to five sent ones."""
+    """Writes records to one partition within a transaction. Memory: up to five batches on their way."""
 
     def __init__(
         self, cluster: Cluster, transactional_id: str, identity: ProducerIdentity, topic: str, partition: int, *, attempt: int, codec: int
@@ -65,48 +63,28 @@ class PartitionWriter:
         self.sequence = 0
         self.bytes = 0
         self._attempt = attempt
-        self._filling: list[bytes] = []
-        self._filling_bytes = 0
         self._unacknowledged: deque[Batch] = deque()
         self._connection: Connection | None = None
 
-    def write(self, key: bytes | None, value: bytes | None, headers: bytes = wire.NO_HEADERS) -> None:
-        """Add one record; sends a batch when one is full."""
-        record = wire.encode_record(len(self._filling), key, value, headers)
-        while self._filling and self._filling_bytes + len(record) > BATCH_BYTES:
-            self._send()
-            record = wire.encode_record(len(self._filling), key, value, headers)
-        self._filling.append(record)
-        self._filling_bytes += len(record)
-        if len(self._filling) == BATCH_RECORDS:
-            self._send()
+    def write(self, chunk: Chunk) -> None:
+        """Send a chunk as one batch; of the very first one only this attempt's own share, and wait for its acknowledgement."""
+        if self.sequence == 0:
+            share, chunk = split(chunk, 1 + self._attempt % chunk.records)
+            self._send(share)
+            self._acknowledge_down_to(0)
+        if chunk.records:
+            self._send(chunk)
 
     def finish(self) -> Written:
-        """Send the rest and wait until everything is acknowledged."""
-        while self._filling:
-            self._send()
+        """Wait until everything is acknowledged."""
         self._acknowledge_down_to(0)
         self._disconnect()
         return Written(self.sequence, self.bytes)
 
-    def _send(self) -> None:
-        """Send what is filled; of the very first batch only as much as is this attempt's own share, and wait for its acknowledgement."""
-        if self.sequence:
-            self._send_filled()
-            return
-        rows = self._filling
-        share = 1 + self._attempt % len(rows)
-        self._filling = rows[:share]
-        self._send_filled()
-        self._acknowledge_down_to(0)
-        self._filling = [renumbered(record, number) for number, record in enumerate(rows[share:])]
-        self._filling_bytes = sum(map(len, self._filling))
-
-    def _send_filled(self) -> None:
+    def _send(self, chunk: Chunk) -> None:
         now_ms = time.time_ns() // 1_000_000
-        data = wire.record_batch(self._filling, now_ms, *self.identity, self.sequence % SEQUENCES, self.codec)
-        batch = Batch(self.sequence, len(self._filling), data)
-        self._filling, self._filling_bytes = [], 0
+        data = wire.record_batch(chunk.data, chunk.records, now_ms, *self.identity, self.sequence % SEQUENCES, self.codec)
+        batch = Batch(self.sequence, chunk.records, data)
         self._acknowledge_down_to(IN_FLIGHT - 1)
         self._unacknowledged.append(batch)
         self.sequence += batch.records
@@ -173,14 +151,3 @@ class PartitionWriter:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def renumbered(record: bytes, offset_delta: int) -> bytes:
-    """The same record at another place in its batch."""
-    reader = wire.Reader(record)
-    reader.varint()
-    body = reader.at
-    reader.at += 2  # attributes and timestamp delta, one byte each as `wire.encode_record` writes them
-    reader.varint()
-    renewed = record[body : body + 2] + wire.varint(offset_delta) + record[reader.at :]
-    return wire.varint(len(renewed)) + renewed

@@ -318,10 +318,9 @@ def encode_record(offset_delta: int, key: bytes | None, value: bytes | None, hea
     return varint(len(body)) + body
 
 
-def record_batch(records: Sequence[bytes], timestamp_ms: int, producer_id: int, epoch: int, base_sequence: int, codec: int) -> bytes:
-    """A transactional batch, format v2."""
-    payload = COMPRESSORS[codec](b"".join(records))
-    count = len(records)
+def record_batch(records: bytes, count: int, timestamp_ms: int, producer_id: int, epoch: int, base_sequence: int, codec: int) -> bytes:
+    """A transactional batch, format v2, of `count` encoded records."""
+    payload = COMPRESSORS[codec](records)
     checked = (
         struct.pack(">hiqqqhii", 0x10 | codec, count - 1, timestamp_ms, timestamp_ms, producer_id, epoch, base_sequence, count) + payload
     )

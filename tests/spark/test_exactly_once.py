@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from oncelog.spark_jobs import exactly_once, wire
+from oncelog.spark_jobs.chunks import Chunk
 from oncelog.spark_jobs.client import Cluster
 from oncelog.spark_jobs.exactly_once import BatchWriter, ReplacedError, Sink, SinkError, write_exactly_once
 from oncelog.spark_jobs.raw_producer import AnotherAttemptError, PartitionWriter
@@ -88,6 +89,10 @@ def test_a_replayed_batch_is_recognised(spark: Any, bootstrap: str, topic: Topic
     assert values(read_all(bootstrap, name)) == Counter(range(200))
 
 
+def chunk(numbers: range) -> Chunk:
+    return Chunk(len(numbers), b"".join(wire.encode_record(place, None, str(number).encode()) for place, number in enumerate(numbers)))
+
+
 DEATHS = ["begin", "position", "add_partitions", "write_rows", "add_position", "end"]
 
 
@@ -128,18 +133,18 @@ def test_a_failing_task_aborts_and_the_batch_is_tried_again(
 ) -> None:
     name, flag = topic(1), tmp_path / "failed-once"
 
-    def fail_once(batches: Any) -> Any:
-        for number, batch in enumerate(batches):
-            if number == 2 and not flag.exists():
+    def fail_once(results: Any) -> Any:
+        for result in results:  # all is written by now
+            if not flag.exists():
                 flag.touch()
                 raise RuntimeError("a task fails")
-            yield batch
+            yield result
 
     real = exactly_once.task
 
     def failing(*args: Any) -> Any:
         write = real(*args)
-        return lambda batches: write(fail_once(batches))
+        return lambda batches: fail_once(write(batches))
 
     exactly_once.task = failing  # type: ignore[assignment]
     try:
@@ -203,12 +208,10 @@ def test_of_two_attempts_one_writes(bootstrap: str, topic: Topic) -> None:
         transaction.add_partitions(identity, {name: [0]})
         first = PartitionWriter(cluster, who, identity, name, 0, attempt=6, codec=0)
         second = PartitionWriter(other, who, identity, name, 0, attempt=7, codec=0)
-        for writer in (first, second):
-            for number in range(10):
-                writer.write(None, str(number).encode())
-        assert first.finish().records == 10
+        first.write(chunk(range(10)))
         with pytest.raises(AnotherAttemptError):
-            second.finish()
+            second.write(chunk(range(10)))
+        assert first.finish().records == 10
         transaction.end(identity, commit=True)
     assert values(read_all(bootstrap, name)) == Counter(range(10))
 
@@ -221,9 +224,9 @@ def test_a_lost_connection_repeats_nothing(bootstrap: str, topic: Topic) -> None
         identity = transaction.begin()
         transaction.add_partitions(identity, {name: [0]})
         writer = PartitionWriter(cluster, who, identity, name, 0, attempt=0, codec=wire.codec_number("gzip"))
-        for number in range(50_000):
-            writer.write(None, str(number).encode())
-            if number % 9000 == 8999:
+        for start in range(0, 50_000, 1000):
+            writer.write(chunk(range(start, start + 1000)))
+            if start % 9000 == 0:
                 assert writer._connection is not None
                 writer._connection._socket.shutdown(socket.SHUT_RDWR)
         assert writer.finish().records == 50_000

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oncelog.protocol import primitives, records
 from oncelog.spark_jobs import wire
-from oncelog.spark_jobs.raw_producer import renumbered
+from oncelog.spark_jobs.chunks import Chunk, renumbered, split
 
 
 @given(st.binary(max_size=40))
@@ -33,7 +33,7 @@ ROWS = st.lists(st.tuples(st.none() | st.binary(max_size=9000), st.none() | st.b
 @given(ROWS, st.sampled_from(["none", "gzip", "zstd"]))
 def test_batches_read_back(rows: list[tuple[bytes | None, bytes | None, list[wire.Header]]], codec: str) -> None:
     encoded = [wire.encode_record(number, key, value, wire.encode_headers(headers)) for number, (key, value, headers) in enumerate(rows)]
-    batch = wire.record_batch(encoded, 1_700_000_000_000, 1 << 40, 7, 5, wire.codec_number(codec))
+    batch = wire.record_batch(b"".join(encoded), len(rows), 1_700_000_000_000, 1 << 40, 7, 5, wire.codec_number(codec))
     header = records.parse_header(batch)
     assert records.check_crc(batch)
     assert (header.producer_id, header.producer_epoch, header.base_sequence, header.records_count) == (1 << 40, 7, 5, len(rows))
@@ -47,6 +47,16 @@ def test_batches_read_back(rows: list[tuple[bytes | None, bytes | None, list[wir
 @given(st.integers(0, 20_000), st.integers(0, 20_000), st.none() | st.binary(max_size=100), st.binary(max_size=100))
 def test_renumbering_changes_the_number_only(old: int, new: int, key: bytes | None, value: bytes) -> None:
     assert renumbered(wire.encode_record(old, key, value), new) == wire.encode_record(new, key, value)
+
+
+@given(st.lists(st.binary(max_size=10), min_size=1, max_size=200), st.data())
+def test_a_chunk_splits_anywhere(values: list[bytes], data: st.DataObject) -> None:
+    at = data.draw(st.integers(1, len(values)))
+    whole, head, rest = (
+        b"".join(wire.encode_record(number, None, value) for number, value in enumerate(part))
+        for part in (values, values[:at], values[at:])
+    )
+    assert split(Chunk(len(values), whole), at) == (Chunk(at, head), Chunk(len(values) - at, rest))
 
 
 def test_unknown_codec_is_refused() -> None:
