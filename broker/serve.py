@@ -51,8 +51,8 @@ def serve(
     """
     from oncelog.protocol.errors import KafkaError
 
-    _log_to_stderr()
     try:
+        _log_to_stderr()
         settings = _settings(port, host, data_dir, config, override, fast)
         directory = _data_dir(settings, data_dir)
         _keep_large_buffers()
@@ -61,7 +61,8 @@ def serve(
         return _fail(error.message or error.code.name)
     except BlockingIOError:
         return _fail(f"{directory} is in use by another broker; stop it, or choose another with --data-dir")
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a port that is taken, a folder that is not ours, a file that holds something else
+        _log.debug("cannot start", exc_info=error)
         return _fail(f"cannot start: {error}")
 
 
@@ -180,7 +181,7 @@ def _announce(node_id: int, listeners: list[tuple[str, str, int]], directory: Pa
 def _log_to_stderr() -> None:
     from oncelog.broker.logs import configure
 
-    configure(os.environ.get("ONCELOG_LOG_LEVEL", "INFO"))
+    configure(os.environ.get("ONCELOG_LOG_LEVEL", "INFO"), os.environ.get("ONCELOG_LOG_FORMAT", "text"))
 
 
 def _keep_large_buffers() -> None:
