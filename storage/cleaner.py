@@ -75,7 +75,8 @@ def _short(key: bytes) -> bytes:
 def offset_map(log: CleanableLog, start: int, end: int, max_keys: int = DEFAULT_MAX_KEYS) -> Steps[OffsetMap]:
     """Keys of the committed records in [start, end). A map that gets full ends early, at a batch: the next pass goes on there."""
     found = OffsetMap(start)
-    aborted = [entry for segment in closed_segments(log) for entry in segment.aborted if entry.last_offset < end]
+    # the marker may stand behind `end`, even in the active segment: its records must not supersede committed ones all the same
+    aborted = [entry for segment in log.segments for entry in segment.aborted if entry.first_offset < end]
     transactions = CleanedTransactions(aborted)
     for segment in closed_segments(log):
         if segment.base_offset >= end:

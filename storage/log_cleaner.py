@@ -51,6 +51,11 @@ class LogCleaner:
         """In the middle of a pass: `step` soon again."""
         return self._steps is not None
 
+    @property
+    def looks_for_work(self) -> bool:
+        """The next `step` may begin a pass."""
+        return self._steps is None and self.clock.monotonic_ms() >= self._idle_until_ms
+
     def step(self, logs: Iterable[CleanableLog], first_dirty: Mapping[TopicPartition, int], now_ms: int, budget_ms: float = 5.0) -> bool:
         """Work for about `budget_ms`; True while there is more to do."""
         if self._steps is None and not self._begin(logs, first_dirty, now_ms):

@@ -109,7 +109,8 @@ class LogManager:
             config = self._config(topic.configs)
             for partition in range(topic.partitions):
                 tp = TopicPartition(topic.name, partition)
-                remembered = Remembered(self._clean, points.get(tp, 0), starts.get(tp, 0), watermarks.get(tp, -1))
+                watermark = watermarks.get(tp, 0 if watermarks else -1)  # younger than the last checkpoint, or the checkpoint is gone
+                remembered = Remembered(self._clean, points.get(tp, 0), starts.get(tp, 0), watermark)
                 self._open(tp, topic, config, remembered, exists=str(tp) in present)
                 present.discard(str(tp))
         self._look_at_rest(present)

@@ -64,6 +64,8 @@ def open_log(
     end, checked = _check(segments, remembered, topic_partition, gaps_expected=config.compact)
     if remembered.high_watermark > end or lost_files:
         end = _report_missing(env, segments, descriptors, config, remembered, end, topic_partition)
+    if not remembered.clean:
+        _sync(env, folder, segments, remembered.recovery_point, descriptors)
     start = _log_start(segments, remembered, end, topic_partition)
     epochs = LeaderEpochs(fs, folder)
     _load_epochs(epochs, segments, start, end)
@@ -180,14 +182,33 @@ def _check(segments: list[Segment], remembered: Remembered, topic_partition: Top
         full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail)
         checked |= tail is None and segment.size > 0
         resumed = segments[slot + 1].base_offset if slot + 1 < len(segments) else full_end
-        if resumed != full_end and (segment.was_cut or not gaps_expected):
+        if resumed != full_end and (segment.was_cut or not gaps_expected or (resumed > durable and remembered.high_watermark >= 0)):
             _log.warning("gap between segments partition=%s offsets=%d..%d", topic_partition, full_end, resumed - 1)
-            if not remembered.clean and full_end >= durable:
+            # the cleaner makes gaps below the high watermark of the checkpoint only
+            was_lost = resumed > durable if gaps_expected and not segment.was_cut else full_end >= durable
+            if not remembered.clean and was_lost:
                 _set_aside(segments, slot + 1)
                 end = full_end
                 break
         end = full_end
     return max(end, segments[-1].base_offset), checked
+
+
+def _sync(env: Env, folder: Path, segments: list[Segment], recovery_point: int, descriptors: Descriptors) -> None:
+    """What a killed process left in the page cache is read like the rest, but a power cut could still take it: from here on it counts
+    as durable, so it has to be. Raises OSError."""
+    for slot, segment in enumerate(segments):
+        is_safe = slot + 1 < len(segments) and segments[slot + 1].base_offset <= recovery_point
+        if is_safe or segment.size == 0:
+            continue
+        file = descriptors.pin(segment.log_path)
+        try:
+            file.datasync()
+        finally:
+            descriptors.unpin(segment.log_path)
+        if slot + 1 < len(segments):  # nobody will look at the indexes of a sealed segment below the recovery point
+            segment.save_indexes(final=True, sync=True)
+    env.fs.sync_dir(folder)
 
 
 def _set_aside(segments: list[Segment], slot: int) -> None:

@@ -39,7 +39,7 @@ class Upkeep:
 
     def started(self) -> None:
         now_ms = self._manager.env.clock.time_ms()
-        self._next_watermarks = now_ms + HIGH_WATERMARK_INTERVAL_MS
+        self._next_watermarks = now_ms  # at once: a gap in a compacted log is told from a lost write by this checkpoint
         self._next_checkpoints = now_ms + CHECKPOINT_INTERVAL_MS
         self._next_round = now_ms + 30_000
 
@@ -80,6 +80,8 @@ class Upkeep:
             log.check_txn_indexes()
         if self._first_dirty is None:
             self._first_dirty = checkpoints.read_offsets(self._manager.env.fs, self._manager.data_dir / checkpoints.CLEANER_OFFSETS)
+        if self.cleaner.looks_for_work:  # it never goes beyond what is durable now, and recovery has to know how far that was
+            self.write_checkpoints(everything=False)
         self.cleaner.step(compacted, self._first_dirty, now_ms)
 
     def _cleaned(self, topic_partition: TopicPartition, first_dirty_offset: int) -> None:

@@ -5,7 +5,9 @@ Rules (those of ext4 in its default mode, made stricter where that is cheap):
 * the content of a file is safe up to its last `datasync`; every later write or truncate may be kept or lost, each on its own, in any
   combination; a lost part reads as it was before, or as noise where the file had grown;
 * names (create, rename, unlink, mkdir) are journalled in order: a crash keeps some prefix of them, at least up to the last `sync_dir`;
-* `fail(n, error)` makes the n-th call from now raise; every call counts, so a test may go on until no call is left to fail.
+* `fail(n, error)` makes the n-th call from now raise; every call counts, so a test may go on until no call is left to fail;
+* `die(n)` ends the process at the n-th changing call from now: `Died` is raised there and by every call after it, until `crash()` or
+  `kill()` says what became of the disk. A write that is cut short leaves its beginning.
 """
 
 from __future__ import annotations
@@ -17,11 +19,17 @@ from pathlib import Path
 
 from oncelog.storage.env import Buffer
 
+CHANGES = frozenset({"pwrite", "truncate", "datasync", "sync_dir", "create", "mkdir", "rename", "unlink", "remove_tree"})
+
+
+class Died(SystemExit):
+    """The simulated process is gone. A SystemExit, because an event loop lets nothing else through."""
+
 
 class Inode:
     """Content, and how to take back what was not synced."""
 
-    __slots__ = ("content", "mtime_ms", "undo", "redo")
+    __slots__ = ("content", "mtime_ms", "redo", "undo")
 
     def __init__(self, content: bytes = b"", mtime_ms: int = 0) -> None:
         self.content = bytearray(content)
@@ -32,7 +40,13 @@ class Inode:
     def change(self, offset: int, data: bytes, size: int) -> None:
         content = self.content
         before = len(content)
-        self.undo.append((min(offset, size), bytes(content[min(offset, size) :]) if size < before else bytes(content[offset : offset + len(data)]), before))
+        self.undo.append(
+            (
+                min(offset, size),
+                bytes(content[min(offset, size) :]) if size < before else bytes(content[offset : offset + len(data)]),
+                before,
+            )
+        )
         self.redo.append((offset, data, size))
         if size > before:
             content.extend(bytes(size - before))
@@ -93,6 +107,10 @@ class SimFile:
     def pwrite(self, buffers: Sequence[Buffer], offset: int) -> int:
         inode = self._used("pwrite")
         data = b"".join(bytes(buffer) for buffer in buffers)
+        if self._fs.dies_here("pwrite"):
+            part = data[: self._fs.chance.randrange(len(data) + 1)]
+            inode.change(offset, part, max(len(inode.content), offset + len(part)) if part else len(inode.content))
+            raise Died("died in pwrite")
         room = self._fs.room(len(data))
         if room < len(data):
             inode.change(offset, data[:room], max(len(inode.content), offset + room))
@@ -133,6 +151,8 @@ class SimFileSystem:
         self._error = errno.EIO
         self._only: frozenset[str] | None = None
         self._locks: set[str] = set()
+        self._die_in: int | None = None
+        self.dead = False
         self.failed: str | None = None
 
     # --- faults ------------------------------------------------------------------------------------------------------
@@ -143,7 +163,20 @@ class SimFileSystem:
         self.failed = None
         self._fail_at, self._error, self._only = nth, error, frozenset(only) if only else None
 
+    def die(self, nth: int | None) -> None:
+        """The nth changing call from now (1 = the next) is the last thing the process does. None: it lives on."""
+        self._die_in = nth
+
+    def dies_here(self, call: str) -> bool:
+        """True when this call ends the process: the caller leaves half of its work behind and raises Died."""
+        if self._die_in is not None and call in CHANGES:
+            self._die_in -= 1
+            self.dead = self._die_in <= 0
+        return self.dead
+
     def called(self, call: str) -> None:
+        if self.dead or (self._die_in is not None and call != "pwrite" and self.dies_here(call)):
+            raise Died(f"died in {call}")
         if self._only is not None and call not in self._only:
             return
         self.calls += 1
@@ -177,6 +210,8 @@ class SimFileSystem:
         self.generation = object()
         self._locks.clear()
         self._fail_at = None
+        self._die_in = None
+        self.dead = False
 
     # --- FileSystem --------------------------------------------------------------------------------------------------
 
@@ -229,7 +264,9 @@ class SimFileSystem:
         prefix = str(path).rstrip("/") + "/"
         if not self.is_dir(path):
             raise FileNotFoundError(errno.ENOENT, "no such folder", str(path))
-        return sorted(name[len(prefix) :] for name in self.names if name.startswith(prefix) and name != prefix and "/" not in name[len(prefix) :])
+        return sorted(
+            name[len(prefix) :] for name in self.names if name.startswith(prefix) and name != prefix and "/" not in name[len(prefix) :]
+        )
 
     def mkdir(self, path: Path) -> None:
         missing = [p for p in (path, *path.parents) if str(p) not in self.names]

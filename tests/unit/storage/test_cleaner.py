@@ -195,6 +195,17 @@ def test_aborted_data_goes_at_once_and_its_marker_later(log: FakeLog) -> None:
     assert [header.base_offset for header in log.headers()] == [0, 3]
 
 
+def test_aborted_data_supersedes_nothing_when_its_marker_stands_behind_the_range(log: FakeLog) -> None:
+    transaction = {"producer_id": 5, "producer_epoch": 0, "is_transactional": True}
+    log.write([("a", "committed")])
+    first = log.write([("a", "aborted")], base_sequence=0, **transaction)
+    log.roll()
+    log.first_open = log.log_end_offset  # another transaction is open from here on
+    log.abort(5, first)
+    log.clean()
+    assert log.records()[0] == ("a", "committed")
+
+
 def test_a_committed_transaction_keeps_its_marker_while_it_has_data(log: FakeLog) -> None:
     log.write([("a", "1")], producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
     log.put(end_transaction_marker(5, 0, True, 0, T0))

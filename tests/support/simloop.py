@@ -1,0 +1,188 @@
+"""Virtual time: an event loop that never waits, the clock that goes with it, and a flusher whose disk takes its time.
+
+`SimLoop` jumps to the next timer when nothing is ready, so a broker lives through hours in seconds, and the same seed gives the same
+life. A simulated death (`simfs.Died`) comes out of `run_until_complete`: the loop is then dropped as the process would be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from asyncio import base_events
+from typing import Any
+
+from oncelog.storage.flush import FlushJob, FlushTarget
+
+T0_MS = 1_700_000_000_000
+
+
+class _NoSockets:
+    """What the loop asks for readiness: there is none, only time that passes."""
+
+    def __init__(self, loop: SimLoop) -> None:
+        self._loop = loop
+
+    def select(self, timeout: float | None) -> tuple[()]:
+        if timeout is None:
+            raise RuntimeError("nothing is ready and no timer is set: the simulation would wait for ever")
+        self._loop.now_seconds += max(timeout, 0.0)
+        return ()
+
+
+class SimLoop(base_events.BaseEventLoop):
+    """An asyncio loop on virtual seconds, without sockets and threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_seconds = 0.0
+        self._selector = _NoSockets(self)
+        self.slow_callback_duration = float("inf")
+
+    def time(self) -> float:
+        return self.now_seconds
+
+    def _process_events(self, event_list: Any) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """Nobody sleeps, so nobody has to be woken."""
+
+    def abandon(self) -> None:
+        """As the death of the process: tasks, timers and callbacks are gone, nothing runs any more."""
+        self._ready.clear()
+        self._scheduled.clear()
+        for task in asyncio.all_tasks(self):
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+        self.set_exception_handler(lambda _loop, _context: None)
+        self.close()
+
+
+class SimClock:
+    """The time of day runs with `loop` and may be set (`jump`); the monotonic clock only runs. Both outlive a restart: `attach`."""
+
+    def __init__(self, start_ms: int = T0_MS) -> None:
+        self._offset_ms = float(start_ms)
+        self._loop: SimLoop | None = None
+        self._elapsed_ms = 0.0
+
+    def attach(self, loop: SimLoop | None) -> None:
+        """Go on with another loop; None: stand still."""
+        if self._loop is not None:
+            self._elapsed_ms += self._loop.now_seconds * 1000
+        self._loop = loop
+
+    def monotonic_ms(self) -> float:
+        return self._elapsed_ms + (self._loop.now_seconds * 1000 if self._loop is not None else 0.0)
+
+    def time_ms(self) -> int:
+        return int(self._offset_ms + self.monotonic_ms())
+
+    def jump(self, by_ms: float) -> None:
+        """Set the time of day forwards or back, as an administrator or NTP would."""
+        self._offset_ms += by_ms
+
+
+class StepFlusher:
+    """Group commit cut into its three moments, each when `step` says so: a job is taken, the disk works, the outcome is told."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self._wanted: dict[FlushTarget, None] = {}
+        self._taken: dict[FlushTarget, FlushJob] = {}
+        self._ran: dict[FlushTarget, tuple[FlushJob, OSError | None]] = {}
+
+    def request(self, log: FlushTarget) -> None:
+        self._wanted[log] = None
+
+    @property
+    def idle(self) -> bool:
+        return not (self._wanted or self._taken or self._ran)
+
+    def step(self) -> None:
+        """One of the things that could happen next."""
+        ready = [log for log in self._wanted if log not in self._taken and log not in self._ran]
+        choice = self.chance.randrange(max(1, len(ready) + len(self._taken) + len(self._ran)))
+        if choice < len(ready):
+            self._take(ready[choice])
+        elif choice < len(ready) + len(self._taken):
+            self._run(list(self._taken)[choice - len(ready)])
+        elif self._ran:
+            self._tell(next(iter(self._ran)))
+
+    def _take(self, log: FlushTarget) -> None:
+        del self._wanted[log]
+        job = log.begin_flush()
+        if job is not None:
+            self._taken[log] = job
+
+    def _run(self, log: FlushTarget) -> None:
+        job = self._taken.pop(log)
+        error: OSError | None = None
+        try:
+            job.run()
+        except OSError as problem:
+            error = problem
+        self._ran[log] = (job, error)
+
+    def _tell(self, log: FlushTarget) -> None:
+        job, error = self._ran.pop(log)
+        log.end_flush(job, error)
+
+    def flush(self) -> None:
+        """Until nothing is left to do."""
+        while not self.idle:
+            self.step()
+
+    def close(self) -> None:
+        self.flush()
+
+    def forget(self) -> None:
+        """The process died."""
+        self._wanted.clear()
+        self._taken.clear()
+        self._ran.clear()
+
+
+class TimedFlusher:
+    """Group commit on virtual time: each fdatasync takes a random while, at the end of which the disk has it and the loop is told."""
+
+    def __init__(self, loop: SimLoop, chance: random.Random, longest_ms: float = 8.0) -> None:
+        self._loop = loop
+        self._chance = chance
+        self._longest_ms = longest_ms
+        self._wanted: dict[FlushTarget, None] = {}
+        self._busy: set[FlushTarget] = set()
+
+    def request(self, log: FlushTarget) -> None:
+        if log in self._wanted:
+            return
+        self._wanted[log] = None
+        if log not in self._busy:
+            self._loop.call_soon(self._begin, log)
+
+    def _begin(self, log: FlushTarget) -> None:
+        if log in self._busy or log not in self._wanted:
+            return
+        del self._wanted[log]
+        job = log.begin_flush()
+        if job is None:
+            return
+        self._busy.add(log)
+        self._loop.call_later(self._chance.random() * self._longest_ms / 1000, self._run, log, job)
+
+    def _run(self, log: FlushTarget, job: FlushJob) -> None:
+        error: OSError | None = None
+        try:
+            job.run()
+        except OSError as problem:
+            error = problem
+        self._loop.call_later(self._chance.random() * self._longest_ms / 4000, self._tell, log, job, error)
+
+    def _tell(self, log: FlushTarget, job: FlushJob, error: OSError | None) -> None:
+        self._busy.discard(log)
+        log.end_flush(job, error)
+        if log in self._wanted:
+            self._begin(log)
+
+    def close(self) -> None:
+        """An orderly stop is not simulated on virtual time: brokers here die."""
