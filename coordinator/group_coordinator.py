@@ -405,8 +405,6 @@ class GroupCoordinator:
         return {group_id: self._delete(group_id) for group_id in group_ids}
 
     def _delete(self, group_id: str) -> Reply[ErrorCode]:
-        if not group_id:
-            return _E.INVALID_GROUP_ID
         if self.runtime.loading:
             return _E.COORDINATOR_LOAD_IN_PROGRESS
         shard = self.runtime.shard_of(group_id)
@@ -445,7 +443,7 @@ class GroupCoordinator:
             if shard.offsets.of(group_id):
                 return DescribedGroup(group_id, _E.NONE, _S.EMPTY.value)
             return DescribedGroup(group_id, _E.GROUP_ID_NOT_FOUND, _S.DEAD.value)
-        agreed = group.state in (_S.STABLE, _S.COMPLETING_REBALANCE)
+        agreed = group.state is _S.STABLE
         name = group.protocol_name or "" if agreed else ""
         members = tuple(
             DescribedMember(m.member_id, m.group_instance_id, m.client_id, m.client_host, m.metadata(name) if agreed else b"", m.assignment)

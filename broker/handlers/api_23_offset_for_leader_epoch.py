@@ -30,7 +30,12 @@ def handle(req: Any, ctx: RequestContext) -> Any:
 
 def _end_of(ctx: RequestContext, topic: str, asked: Any) -> Any:
     log, error = readable_log(ctx, AclOperation.DESCRIBE, topic, asked.partition, asked.current_leader_epoch)
-    leader_epoch, end_offset = (-1, -1) if log is None else log.end_offset_for_epoch(asked.leader_epoch)
+    if log is None:
+        leader_epoch, end_offset = -1, -1
+    elif asked.leader_epoch == log.leader_epoch:  # known from the start, also before its first batch
+        leader_epoch, end_offset = log.leader_epoch, log.log_end_offset
+    else:
+        leader_epoch, end_offset = log.end_offset_for_epoch(asked.leader_epoch)
     return messages.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult.EpochEndOffset(
         error_code=error, partition=asked.partition, leader_epoch=leader_epoch, end_offset=end_offset
     )

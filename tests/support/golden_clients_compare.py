@@ -25,7 +25,9 @@ UNORDERED = frozenset(
         "JoinGroup",
         "ListConfigResources",
         "ListGroups",
+        "ListOffsets",
         "Metadata",
+        "OffsetCommit",
         "OffsetFetch",
         "WriteTxnMarkers",
     }
@@ -38,6 +40,9 @@ LISTS_ALL = {
     "ListGroups": ("", "groups", "group_id"),
     "Metadata": ("topics", "topics", "name"),
 }
+# share groups, their state, streams groups: oncelog does not offer them, as every client can read from ApiVersions
+NOT_OFFERED = frozenset({76, 77, 78, 79, *range(83, 93)})
+NO_FEATURES = frozenset({"kraft.version", "share.version", "streams.version"})
 BROKER_RESOURCES = (4, 8)
 NO_UUID = "00000000-0000-0000-0000-000000000000"
 
@@ -69,6 +74,24 @@ def own_part(entry: Mapping[str, Any], answer: Any, prefix: str) -> Any:
         return answer
     kept = [v for v in answer.get(listed) or () if str(v[name]).startswith(prefix) or v.get("resource_type") in BROKER_RESOURCES]
     return {**answer, listed: kept}
+
+
+def offered(answer: Any) -> Any:
+    """An ApiVersions answer of Kafka without what oncelog leaves out."""
+    kept = {**answer, "api_keys": [k for k in answer["api_keys"] if k["api_key"] not in NOT_OFFERED]}
+    for features in ("supported_features", "finalized_features"):
+        if features in answer:
+            kept[features] = in_order([f for f in answer[features] if f["name"] not in NO_FEATURES])
+    return kept
+
+
+def partition_by_partition(fetched: Any) -> Any:
+    """A Fetch answer with one entry a partition, sorted: refused and read partitions stand in no order among each other."""
+    rows = [{"topic": t.get("topic", t.get("topic_id")), "partitions": [p]} for t in fetched["responses"] for p in t["partitions"]]
+    return {
+        **fetched,
+        "responses": sorted(rows, key=lambda r: (str(r["topic"]), r["partitions"][0]["partition_index"], r["partitions"][0]["error_code"])),
+    }
 
 
 def stripped(value: Any, path: tuple[str, ...], vary: set[tuple[str, ...]]) -> Any:

@@ -20,6 +20,7 @@ from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.message_class import MessageBase
 from oncelog.protocol.names import CONSUMER_OFFSETS
 from oncelog.protocol.primitives import crc32c
+
 from support.wire import Connection
 
 NAME = re.compile(r"^(tx|t|g)-([a-z]\d+)-(\d+)-(\d+)$")
@@ -248,7 +249,7 @@ class Replay:
         if api == "ListTransactions":  # other cases' transactions are no business of this one
             mine = f"-{self.run}-{self.case['case']}-"
             stripped["transaction_states"] = [s for s in stripped["transaction_states"] if mine in s["transactional_id"]]
-        if api in ("ListTransactions", "DescribeProducers", "DescribeTransactions", "WriteTxnMarkers"):
+        if api in ("AddPartitionsToTxn", "ListTransactions", "DescribeProducers", "DescribeTransactions", "WriteTxnMarkers"):
             stripped = _sorted(stripped)
         return (stripped, _strip(batches)) if batches is not None else stripped
 
@@ -376,5 +377,3 @@ def _timeout(steps: list[dict[str, Any]]) -> int:
             if "transaction_timeout_ms" in state and state["transaction_timeout_ms"] > 0:
                 return int(state["transaction_timeout_ms"])
     return 60_000
-
-

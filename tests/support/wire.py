@@ -16,10 +16,11 @@ CLIENT_ID = "wire"
 class Connection:
     """A blocking connection to `host:port`; use as a context manager."""
 
-    def __init__(self, bootstrap: str, timeout: float = 10.0) -> None:
+    def __init__(self, bootstrap: str, timeout: float = 10.0, client_id: str | None = CLIENT_ID) -> None:
         host, port = bootstrap.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.client_id = client_id
         self.correlation_id = 0
 
     def __enter__(self) -> Connection:
@@ -67,7 +68,7 @@ class Connection:
     def send(self, key: ApiKey, version: int, body: bytes) -> int:
         """Send a request given as its encoded body; its correlation id."""
         self.correlation_id += 1
-        self.send_frame(request_frame(key, version, self.correlation_id, body))
+        self.send_frame(request_frame(key, version, self.correlation_id, body, self.client_id))
         return self.correlation_id
 
     def request(self, key: ApiKey, version: int, fields: Mapping[str, Any] | Any) -> Any:

@@ -15,8 +15,8 @@ ELSEWHERE: dict[str, str] = {}
 
 
 @pytest.mark.parametrize("case_id", [case for case in CASES if case not in ELSEWHERE])
-def test_case(bootstrap: str, case_id: str) -> None:
-    replay = ClientReplay(bootstrap, json.loads((GOLDEN / f"{case_id}.json").read_text()), SETUP.get(case_id))
+def test_case(bootstrap: str, case_id: str, ours: bool) -> None:
+    replay = ClientReplay(bootstrap, json.loads((GOLDEN / f"{case_id}.json").read_text()), SETUP.get(case_id), ours=ours)
     try:
         replay.go()
     finally:

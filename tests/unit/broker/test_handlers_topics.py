@@ -81,7 +81,7 @@ class FakeLog:
     def __init__(self, partition: TopicPartition, end: int, policy: tuple[str, ...]) -> None:
         self.topic_partition = partition
         self.log_start_offset = 0
-        self.high_watermark = end
+        self.high_watermark = self.log_end_offset = end
         self.config = LogConfig(cleanup_policy=policy)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:

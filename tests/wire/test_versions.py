@@ -1,0 +1,77 @@
+"""Every advertised (key, version): a well-formed default request gets a well-formed answer; and the rules of ApiVersions itself."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from support.wire import Connection, request_frame, response_tags
+
+ADVERTISED_ONLY = {(ApiKey.PRODUCE, v) for v in range(3)}  # for old librdkafka's sake; such a request ends the connection
+# between brokers: what a client may send there is not a client's matter
+INTERNAL = frozenset(range(83, 88))
+
+
+def advertised(connection: Connection) -> list[tuple[int, int, int]]:
+    answer = connection.request(ApiKey.API_VERSIONS, 0, {})
+    return [(k.api_key, k.min_version, k.max_version) for k in answer.api_keys]
+
+
+def test_every_version_is_served(bootstrap: str) -> None:
+    with Connection(bootstrap) as connection:
+        pairs = [(ApiKey(k), v) for k, low, high in advertised(connection) for v in range(low, high + 1) if k not in INTERNAL]
+    assert len(pairs) > 150
+    wrong = [f"{key.name} v{version}: {fault}" for key, version in pairs if (fault := fault_of(bootstrap, key, version))]
+    assert not wrong, "\n".join(wrong)
+
+
+def fault_of(bootstrap: str, key: ApiKey, version: int) -> str:
+    """What is wrong with the answer to a request of nothing but defaults; empty when nothing is."""
+    request = getattr(messages, f"{key.schema_name}Request")()
+    body = b"" if (key, version) in ADVERTISED_ONLY else bytes(messages.encode_request(key, version, request))
+    with Connection(bootstrap) as connection:
+        connection.send_frame(request_frame(key, version, 7, body))
+        frame = connection.receive_frame()
+    if (key, version) in ADVERTISED_ONLY:
+        return "" if frame is None else "answered, expected the end of the connection"
+    if frame is None:
+        return "closed"
+    content = frame[4 + response_tags(key, version) :]
+    try:
+        decoded = messages.decode_response(key, version, memoryview(content))
+    except ValueError as error:
+        return f"does not decode: {error}"
+    again = bytes(messages.encode_response(key, version, decoded))
+    return "" if len(again) == len(content) else f"{len(content)} bytes, {len(again)} when encoded again"
+
+
+@pytest.mark.parametrize("version", [5, 99, 32767])
+def test_api_versions_above_ours(bootstrap: str, version: int) -> None:
+    """Answered in version 0, error 35, with nothing but the range to try; the connection stays."""
+    with Connection(bootstrap) as connection:
+        connection.send_frame(struct.pack(">hhih", ApiKey.API_VERSIONS, version, 3, -1) + b"\0whatever")
+        frame = connection.receive_frame()
+        assert frame is not None
+        assert frame == struct.pack(">ihihhh", 3, 35, 1, 18, 0, 4)
+        assert connection.request(ApiKey.API_VERSIONS, 4, named("wire", "1.0")).error_code == 0
+
+
+def named(name: str, version: str) -> dict[str, str]:
+    return {"client_software_name": name, "client_software_version": version}
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "code"), [("a-b.c", "1", 0), ("-a", "1", 42), ("a", "1.", 42), ("", "1", 42), ("a b", "1", 42)]
+)
+def test_api_versions_checks_the_software_name(bootstrap: str, name: str, version: str, code: int) -> None:
+    with Connection(bootstrap) as connection:
+        assert connection.request(ApiKey.API_VERSIONS, 3, named(name, version)).error_code == code
+
+
+def test_api_versions_is_the_same_each_time(bootstrap: str) -> None:
+    with Connection(bootstrap) as connection:
+        first = advertised(connection)
+        assert all(advertised(connection) == first for _ in range(5))
+    assert [key for key, _, _ in first] == sorted(key for key, _, _ in first)
