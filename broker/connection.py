@@ -31,6 +31,7 @@ _log = logging.getLogger(__name__)
 _pack_length = struct.Struct(">i").pack
 
 MAX_PENDING_ANSWERS = 512  # requests of one connection in progress, before its socket is left unread
+JOINED_BYTES = 16 << 10  # answers up to this size are copied into one piece before they are sent
 _TLS_HELLO = b"\x16\x03"
 _HTTP_METHODS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"DELE", b"PRI ")
 
@@ -38,12 +39,24 @@ Answer = Sequence[Buffer]
 
 
 class Slot:
-    """The place of one answer in the order of requests. `buffers` None: not there yet; empty: nothing is sent (acks=0)."""
+    """The place of one answer in the order of requests. `buffers` None: not there yet; empty: nothing is sent (acks=0).
 
-    __slots__ = ("buffers",)
+    A raw handler may return one that it fills later: it costs less than a future, and all slots filled in a turn are sent together.
+    `head` is put before the buffers.
+    """
 
-    def __init__(self) -> None:
-        self.buffers: Answer | None = None
+    __slots__ = ("buffers", "connection", "head")
+
+    def __init__(self, buffers: Answer | None = None) -> None:
+        self.buffers = buffers
+        self.connection: Connection | None = None
+        self.head = b""
+
+    def fill(self, body: Answer) -> None:
+        """The answer is there; called on the loop's thread."""
+        self.buffers = (self.head, *body)
+        if self.connection is not None:
+            self.connection.flush_soon()
 
 
 class BlockedRequests:
@@ -62,6 +75,7 @@ class Connection(asyncio.BufferedProtocol):
         "_blocked",
         "_closing",
         "_filled",
+        "_flush_scheduled",
         "_handler",
         "_held",
         "_last_read_ms",
@@ -69,6 +83,7 @@ class Connection(asyncio.BufferedProtocol):
         "_paused",
         "_private",
         "_reading_paused",
+        "_ready",
         "_seen_frames",
         "_slots",
         "_transport",
@@ -86,6 +101,8 @@ class Connection(asyncio.BufferedProtocol):
         self._private: bytearray | None = None  # an incomplete frame with its prefix; only a prefix while its length is unknown
         self._filled = 0
         self._slots: deque[Slot] = deque()
+        self._ready: list[Answer] = []  # answers before which nothing is owed, to be sent at the end of this read
+        self._flush_scheduled = False
         self._held: deque[bytes] = deque()  # frames behind a blocking request
         self._blocked = False
         self._paused = False  # the client does not read
@@ -119,6 +136,7 @@ class Connection(asyncio.BufferedProtocol):
         self._closing = True
         self._transport = None
         self._slots.clear()
+        self._ready.clear()
         self._held.clear()
         self._listener.closed(self)
 
@@ -195,8 +213,6 @@ class Connection(asyncio.BufferedProtocol):
             self._held.append(bytes(frame))
             self._update_reading()
             return
-        slot = Slot()
-        self._slots.append(slot)
         try:
             answer = self._handler.handle(frame, self)
         except (CloseConnection, MalformedRequest):
@@ -205,15 +221,27 @@ class Connection(asyncio.BufferedProtocol):
             self._handler.log_failure(self, error)
             self.abort()
             return
+        if isinstance(answer, (list, tuple)):
+            if self._slots:
+                self._slots.append(Slot(answer))
+            elif answer:
+                self._ready.append(answer)
+        elif isinstance(answer, Slot):
+            answer.connection = self
+            self._slots.append(answer)
+            self._update_reading()
+        else:
+            self._park(cast("asyncio.Future[Answer] | BlockedRequests", answer))
+
+    def _park(self, answer: asyncio.Future[Answer] | BlockedRequests) -> None:
+        slot = Slot()
+        self._slots.append(slot)
         if isinstance(answer, BlockedRequests):
             self._blocked = True
             answer = answer.future
             answer.add_done_callback(self._unblock)
-        if isinstance(answer, asyncio.Future):
-            answer.add_done_callback(lambda done: self._arrived(slot, done))
-            self._update_reading()
-        else:
-            slot.buffers = answer
+        answer.add_done_callback(lambda done: self._arrived(slot, done))
+        self._update_reading()
 
     def _unblock(self, done: asyncio.Future[Any]) -> None:
         self._blocked = False
@@ -236,6 +264,8 @@ class Connection(asyncio.BufferedProtocol):
             slot.buffers = done.result()
             self.flush()
         elif isinstance(error, CloseConnection):
+            while self._slots and self._slots.pop() is not slot:
+                pass  # what came after it gets no answer either
             self._refuse(str(error))
         else:
             self._handler.log_failure(self, error)
@@ -243,21 +273,40 @@ class Connection(asyncio.BufferedProtocol):
 
     def flush(self) -> None:
         """Send the answers at the head of the line that are there, in one write."""
-        slots, transport = self._slots, self._transport
+        slots, transport, ready = self._slots, self._transport, self._ready
         if transport is None:
             return
-        out: list[Buffer] = []
         while slots and (buffers := slots[0].buffers) is not None:
             slots.popleft()
             if buffers:
-                out.append(_pack_length(sum(map(len, buffers))))
-                out.extend(buffers)
-        if out:
-            transport.writelines(out)
+                ready.append(buffers)
+        if ready:
+            out: list[Buffer] = []
+            size = 0
+            for buffers in ready:
+                length = sum(map(len, buffers))
+                size += length
+                out.append(_pack_length(length))
+                out += buffers
+            ready.clear()
+            if size <= JOINED_BYTES:
+                transport.write(b"".join(out))  # cheaper than gathering many small pieces
+            else:
+                transport.writelines(out)
         if self._reading_paused:
             self._update_reading()
         if self._closing and not slots:
             transport.close()
+
+    def flush_soon(self) -> None:
+        """At the end of this turn: more slots may be filled in it."""
+        if not self._flush_scheduled and self._transport is not None:
+            self._flush_scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush_late)
+
+    def _flush_late(self) -> None:
+        self._flush_scheduled = False
+        self.flush()
 
     def close_after_response(self) -> None:
         """Send what is owed, then close; later requests are ignored."""
@@ -266,8 +315,6 @@ class Connection(asyncio.BufferedProtocol):
     def _refuse(self, why: str) -> None:
         """Close without an answer to the request at fault, but after the answers owed before it; one log line a peer and reason."""
         self._listener.log_once(self.client_host, f"closing a connection: {why}")
-        if self._slots and self._slots[-1].buffers is None:
-            self._slots.pop()
         self._closing = True
         self.flush()
 

@@ -82,6 +82,7 @@ class ApiRegistry:
                 self._modules[key] = found[1]
                 self._declared[key] = _parse(key, declared)
         self._loaded: dict[int, Api] = {}
+        self._served: dict[tuple[int, int], Api] = {}  # (key, version) of requests that came
 
     def max_version(self, declared: Api) -> int:
         """The highest version a request may have."""
@@ -105,9 +106,13 @@ class ApiRegistry:
 
     def find(self, key: int, version: int) -> Api:
         """The API that serves (key, version). Raises CloseConnection for what is not served."""
+        known = self._served.get((key, version))
+        if known is not None:
+            return known
         one = self._loaded.get(key) or self._load(key)
         if not one.min_version <= version <= self.max_version(one):
             raise CloseConnection(f"request for {one.key.name} version {version}, served are {one.min_version} to {self.max_version(one)}")
+        self._served[key, version] = one
         return one
 
     def _load(self, key: int) -> Api:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oncelog.broker.connection import BlockedRequests, Connection
+from oncelog.broker.connection import BlockedRequests, Connection, Slot
 from oncelog.broker.context import BrokerContext, RequestContext
 from oncelog.broker.dispatch import Api, CloseConnection
 from oncelog.protocol.api_keys import ApiKey
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from oncelog.storage.env import Clock
 
 _log = logging.getLogger(__name__)
-NO_ANSWER: tuple[Buffer, ...] = ()
+Finish = Callable[[Any], list[Buffer]]
 
 
 class RequestHandler:
@@ -32,13 +33,12 @@ class RequestHandler:
         self._requests = broker.metrics.requests
         self._api_versions_max = self._apis.max_version(self._apis.declaration(ApiKey.API_VERSIONS))
 
-    def handle(self, frame: memoryview, connection: Connection) -> Sequence[Buffer] | asyncio.Future[Any] | BlockedRequests:
-        """The answer to one frame: buffers (none: nothing is sent), or a future of them.
+    def handle(self, frame: memoryview, connection: Connection) -> list[Buffer] | Slot | asyncio.Future[Any] | BlockedRequests:
+        """The answer to one frame: buffers (none: nothing is sent), a slot that will be filled with them, or a future of them.
 
         Raises CloseConnection and MalformedRequest: the connection is then closed, as Kafka does.
         """
-        header = parse_request_header(frame)
-        key, version = header.api_key, header.api_version
+        key, version, correlation_id, client_id, body_offset = parse_request_header(frame)
         if connection.sasl is not None and not connection.sasl.allows(key, self.clock.monotonic_ms()):
             raise CloseConnection(f"request {key} before authentication on listener {connection.listener_name}")
         if key == ApiKey.API_VERSIONS and version > self._api_versions_max:
@@ -46,18 +46,19 @@ class RequestHandler:
         else:
             api = self._apis.find(key, version)
         self._requests[key] += 1
-        ctx = RequestContext(self._broker, connection, version, header.client_id, self.clock.time_ms())
-        body = frame[header.body_offset :]
+        ctx = RequestContext(self._broker, connection, version, client_id, self.clock.time_ms())
         try:
-            reply = self._call(api, body, ctx)
+            reply = self._call(api, frame[body_offset:], ctx)
         except MalformedRequest as malformed:
             raise CloseConnection(f"malformed {api.key.name} version {version}: {malformed}") from malformed
-        finish = _finisher(api, max(version, 0), header.correlation_id)
+        if type(reply) is Slot:
+            reply.head = response_header(key, version, correlation_id)
+            return reply
         if isinstance(reply, BlockedRequests):
-            return BlockedRequests(_then(reply.future, finish))
+            return BlockedRequests(_then(reply.future, partial(_finish, api, max(version, 0), correlation_id)))
         if isinstance(reply, asyncio.Future):
-            return _then(reply, finish)
-        return finish(reply)
+            return _then(reply, partial(_finish, api, max(version, 0), correlation_id))
+        return _finish(api, version if version > 0 else 0, correlation_id, reply)
 
     def _call(self, api: Api, body: memoryview, ctx: RequestContext) -> Any:
         assert api.handle is not None
@@ -73,24 +74,20 @@ class RequestHandler:
         _log.error("failed request client=%s", connection.client_name, exc_info=error)
 
 
-def _finisher(api: Api, version: int, correlation_id: int) -> Callable[[Any], Sequence[Buffer]]:
-    """Turns a handler's value into the buffers of an answer."""
+def _finish(api: Api, version: int, correlation_id: int, value: Any) -> list[Buffer]:
+    """A handler's value as the buffers of an answer."""
+    if value is None:
+        return []
+    head = response_header(api.key, version, correlation_id)
+    if api.raw:
+        return [head, *value]
+    from oncelog.protocol import messages
 
-    def finish(value: Any) -> Sequence[Buffer]:
-        if value is None:
-            return NO_ANSWER
-        head = response_header(api.key, version, correlation_id)
-        if api.raw:
-            return [head, *value]
-        from oncelog.protocol import messages
-
-        return [head, messages.encode_response(api.key, version, value)]
-
-    return finish
+    return [head, messages.encode_response(api.key, version, value)]
 
 
-def _then(reply: asyncio.Future[Any], finish: Callable[[Any], Sequence[Buffer]]) -> asyncio.Future[Sequence[Buffer]]:
-    finished: asyncio.Future[Sequence[Buffer]] = reply.get_loop().create_future()
+def _then(reply: asyncio.Future[Any], finish: Finish) -> asyncio.Future[list[Buffer]]:
+    finished: asyncio.Future[list[Buffer]] = reply.get_loop().create_future()
 
     def settle(done: asyncio.Future[Any]) -> None:
         if finished.done():

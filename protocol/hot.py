@@ -5,15 +5,26 @@ without copying records. See `hot_produce` and `hot_fetch`.
 """
 
 from oncelog.protocol.hot_fetch import FetchPartition, FetchPartitionData, FetchRequest, pack_fetch_response, parse_fetch
-from oncelog.protocol.hot_produce import PartitionProduceResponse, ProduceRequest, pack_produce_response, parse_produce
+from oncelog.protocol.hot_produce import (
+    LoneProduce,
+    LoneProduceReader,
+    PartitionProduceResponse,
+    ProduceRequest,
+    pack_lone_answer,
+    pack_produce_response,
+    parse_produce,
+)
 
 __all__ = [
     "FetchPartition",
     "FetchPartitionData",
     "FetchRequest",
+    "LoneProduce",
+    "LoneProduceReader",
     "PartitionProduceResponse",
     "ProduceRequest",
     "pack_fetch_response",
+    "pack_lone_answer",
     "pack_produce_response",
     "parse_fetch",
     "parse_produce",

@@ -78,6 +78,89 @@ def parse_produce(version: int, body: Buffer) -> ProduceRequest:
     return ProduceRequest(transactional_id, acks, timeout_ms, topics)
 
 
+class LoneProduce(NamedTuple):
+    """What stands before the records of a request for one partition, and before the partition's fields in its answer."""
+
+    transactional_id: str | None
+    acks: int
+    topic: str | None
+    topic_id: bytes | None
+    partition: int
+    answer_head: bytes
+
+
+class LoneProduceReader:
+    """Reads flexible requests for one partition, nearly all that small producers send: their bytes up to the records are the same
+    from one request to the next, so that reading them is a look into a dictionary. Anything else is left to `parse_produce`.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, bytes], LoneProduce | None] = {}
+
+    def read(self, version: int, view: memoryview) -> tuple[LoneProduce, memoryview] | None:
+        """(what precedes the records, the records); None when `parse_produce` has to read it. Raises nothing."""
+        if version < FIRST_FLEXIBLE:
+            return None
+        try:
+            pos = (view[0] or 1) + 7  # transactional id, acks, timeout, count of topics
+            pos += 21 if version >= FIRST_BY_TOPIC_ID else view[pos] + 5  # topic, count of partitions, index
+            key = version, bytes(view[:pos])
+            length = view[pos]
+            if length < 0x80:
+                pos += 1
+            else:
+                length, pos = read_unsigned_varint(view, pos)
+            stop = pos + length - 1
+            if length == 0 or bytes(view[stop : stop + 3]) != b"\x00\x00\x00":
+                return None  # null records, tags, or more partitions
+        except (IndexError, MalformedRequest):
+            return None
+        known = self._known.get(key)
+        if known is None:
+            if key in self._known:
+                return None
+            known = self._learn(key, version, view)
+            if known is None:
+                return None
+        return known, view[pos:stop]
+
+    def _learn(self, key: tuple[int, bytes], version: int, view: memoryview) -> LoneProduce | None:
+        if len(self._known) >= _KNOWN_REQUESTS:
+            self._known.clear()
+        self._known[key] = None
+        prefix = key[1]
+        empty = parse_produce(version, prefix + b"\x01\x00\x00\x00") if _names_one(version, prefix) else None
+        if empty is None or len(empty.topics) != 1 or len(empty.topics[0][2]) != 1:
+            return None
+        name, topic_id, partitions = empty.topics[0]
+        answer_head = b"\x02" + pack_topic(topic_id if topic_id is not None else name or "", True) + b"\x02"
+        lone = LoneProduce(empty.transactional_id, empty.acks, name, topic_id, partitions[0][0], answer_head)
+        self._known[key] = lone
+        return lone
+
+
+_KNOWN_REQUESTS: Final = 10_000
+
+
+def _names_one(version: int, prefix: bytes) -> bool:
+    """The positions that the reader assumed are those of one topic with one partition."""
+    pos = (prefix[0] or 1) + 6
+    name_bytes = 16 if version >= FIRST_BY_TOPIC_ID else prefix[pos + 1]
+    if prefix[0] >= 0x80 or prefix[pos] != 2 or not 0 < name_bytes < 0x80:
+        return False
+    return pos + 1 + name_bytes + 5 == len(prefix) and prefix[-5] == 2
+
+
+def pack_lone_answer(lone: LoneProduce, error_code: int, base_offset: int, log_append_time_ms: int, log_start_offset: int) -> bytes:
+    """The answer's body to a flexible request for one partition, without words."""
+    return lone.answer_head + _LONE.pack(lone.partition, error_code, base_offset, log_append_time_ms, log_start_offset, 1, 0, 0, 0, 0, 0)
+
+
+_LONE = Struct(">ihqqqBBBBiB")  # … record_errors [], error_message null, tags of partition and topic, throttle_time_ms, tags
+
+
 def _read_partitions(view: memoryview, pos: int) -> tuple[list[ProducePartition], int]:
     """Partitions and the topic's own tag section, v9 on."""
     count, pos = read_count(view, pos, True, 6)

@@ -149,7 +149,7 @@ class OsFile:
         return os.pread(self._fd, size, offset)
 
     def pwrite(self, buffers: Sequence[Buffer], offset: int) -> int:
-        wanted = sum(len(buffer) for buffer in buffers)
+        wanted = len(buffers[0]) if len(buffers) == 1 else sum(map(len, buffers))
         written = os.pwritev(self._fd, buffers, offset)
         while written < wanted:  # a full disk first writes short, then raises: let it
             rest = b"".join(buffers)[written:]

@@ -100,6 +100,7 @@ class ThreadFlusher:
         self._wanted: dict[FlushTarget, None] = {}
         self._busy: set[FlushTarget] = set()
         self._scheduled = False
+        self._told = False  # a completion is on its way to the loop and takes along whatever is done until then
         self._jobs: queue.SimpleQueue[tuple[FlushTarget, FlushJob] | None] = queue.SimpleQueue()
         self._done: deque[tuple[FlushTarget, FlushJob, OSError | None]] = deque()
         self._worker: ThreadPoolExecutor | None = None
@@ -139,12 +140,16 @@ class ThreadFlusher:
             except OSError as problem:
                 error = problem
             self._done.append((log, job, error))
+            if self._told:
+                continue
+            self._told = True
             try:
                 self._loop.call_soon_threadsafe(self._complete)
             except RuntimeError:  # the loop is closed: close() collects the outcome
                 _log.debug("flush finished after the loop was closed")
 
     def _complete(self) -> None:
+        self._told = False  # before looking: what is done after it tells again
         while self._done:
             log, job, error = self._done.popleft()
             self._busy.discard(log)

@@ -20,7 +20,6 @@ from pathlib import Path
 from oncelog.protocol.control_records import end_transaction_marker
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
-from oncelog.protocol.primitives import Buffer
 from oncelog.protocol.records import BatchHeader, parse_header, patch_offset
 from oncelog.storage import log_read, producer_files
 from oncelog.storage.append import AppendInfo, AppendOrigin, InvalidRecordError, RecordError, check_marker, check_producer
@@ -107,15 +106,18 @@ class Log:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         verified: bool = False,
         tv2: bool = False,
+        header: BatchHeader | None = None,
     ) -> AppendInfo:
         """Append one v2 batch; `batch` is patched in place. A retry of one of the producer's last five batches is answered as a duplicate.
 
+        `header`: read from `batch` by the caller, who vouches that `batch` is of magic 2 and exactly as long as it says.
         `verified`: the coordinator knows of the transaction on this partition; `tv2`: it was added by a version 2 client.
         Raises KafkaError; then the log is as it was.
         """
-        self._check_online()
+        if self.offline is not None:
+            raise self._offline_error()
         client = origin is AppendOrigin.CLIENT
-        header, stored = validate(batch, self.config, self.topic_partition, now_ms, client=client)
+        header, stored = validate(batch, self.config, self.topic_partition, now_ms, client=client, header=header)
         if header.producer_id >= 0:
             earlier = check_producer(
                 self.state, header, self.topic_partition, self.log_end_offset, client=client, verified=verified, tv2=tv2
@@ -126,7 +128,7 @@ class Log:
         if header.producer_id >= 0:
             self.state.append_batch(header, now_ms)
         append_time = header.max_timestamp if self.config.log_append_time else -1
-        info = AppendInfo(header.base_offset, header.last_offset, append_time, self.log_start_offset)
+        info = AppendInfo(header.base_offset, self.log_end_offset - 1, append_time, self.log_start_offset)
         self._appended()
         return info
 
@@ -162,14 +164,17 @@ class Log:
 
     def _write(self, header: BatchHeader, stored: bytearray | memoryview, now_ms: int) -> None:
         size = len(stored)
-        header.base_offset = self.log_end_offset
+        base_offset = header.base_offset = self.log_end_offset
+        last_offset = base_offset + header.last_offset_delta
         try:
-            segment = self._segment_for(header, size, now_ms)
-            buffers: list[Buffer] = [_assigned(stored, header.base_offset, self.leader_epoch)]
-            segment.append(buffers, size, header.last_offset, header.max_timestamp, self.config.max_segment_bytes)
+            segment = self.segments.active
+            if self._should_roll(segment, header, last_offset, size, now_ms):
+                segment = self.roll(now_ms)
+            assigned = _assigned(stored, base_offset, self.leader_epoch)
+            segment.append((assigned,), size, last_offset, header.max_timestamp, self.config.max_segment_bytes)
         except OSError as error:
             raise self._write_failed(error) from error
-        self.log_end_offset = header.last_offset + 1
+        self.log_end_offset = last_offset + 1
         if self.leader_epoch > self.epochs.latest:
             self.epochs.assign(self.leader_epoch, header.base_offset)
 
@@ -189,13 +194,9 @@ class Log:
 
     # -- rolling
 
-    def _segment_for(self, header: BatchHeader, size: int, now_ms: int) -> Segment:
-        segment = self.segments.active
-        return self.roll(now_ms) if self._should_roll(segment, header, size, now_ms) else segment
-
-    def _should_roll(self, segment: Segment, header: BatchHeader, size: int, now_ms: int) -> bool:
+    def _should_roll(self, segment: Segment, header: BatchHeader, last_offset: int, size: int, now_ms: int) -> bool:
         config = self.config
-        if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
+        if last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
             return True
         if segment.size == 0:
             return False
@@ -310,7 +311,8 @@ class Log:
         waiters = self._waiters
         while waiters and waiters[0][0] <= offset:
             heapq.heappop(waiters)[2](None)
-        self._changed()
+        if self._listeners:
+            self._changed()
 
     def _fail(self, why: str) -> None:
         if self.offline is not None:

@@ -225,7 +225,10 @@ class Segment:
 
     def index_is_full(self, max_bytes: int) -> bool:
         """The last slot of the time index is reserved for sealing."""
-        return len(self.index) >= max_bytes // OFFSET_ENTRY_BYTES or len(self.time_index) >= max_bytes // TIME_ENTRY_BYTES - 1
+        most = max_bytes // TIME_ENTRY_BYTES - 1  # the larger entries fill their file first
+        if self.size < most * self.index_interval_bytes:
+            return False  # one entry an interval: there cannot be so many
+        return len(self.index) >= max_bytes // OFFSET_ENTRY_BYTES or len(self.time_index) >= most
 
     def _read_or_empty(self, suffix: str) -> bytes:
         try:

@@ -15,17 +15,19 @@ from oncelog.protocol.compression import Codec, compress, decompress
 from oncelog.protocol.config_def import LONG_MAX
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
-from oncelog.protocol.primitives import Buffer
+from oncelog.protocol.primitives import Buffer, crc32c
 from oncelog.protocol.records import (
     CODEC_MASK,
+    CONTROL_BIT,
+    CRC_START,
     CURRENT_MAGIC,
     HEADER_SIZE,
     LOG_OVERHEAD,
     TIMESTAMP_TYPE_BIT,
     BatchHeader,
     Record,
-    check_crc,
     iter_records,
+    largest_timestamp,
     parse_header,
     rewrite_crc,
 )
@@ -44,24 +46,30 @@ Writable = bytearray | memoryview
 
 
 def validate(
-    batch: Writable, config: LogConfig, topic_partition: TopicPartition, now_ms: int, *, client: bool
+    batch: Writable, config: LogConfig, topic_partition: TopicPartition, now_ms: int, *, client: bool, header: BatchHeader | None = None
 ) -> tuple[BatchHeader, Writable]:
     """The header and the bytes to store (offset and epoch still to be assigned); a view of `batch`, patched in place, unless recompressed.
 
+    `header`: the caller has read it from `batch` and vouches that it is of magic 2 and `batch` exactly as long as it says.
     Raises KafkaError with Kafka's code and message; InvalidRecordError names records.
     """
-    view: Writable = _only_batch(batch)
-    header = parse_header(view) if len(view) >= HEADER_SIZE else None
-    if client and _PREFIX.unpack_from(view)[0] != 0:
-        offset = _PREFIX.unpack_from(view)[0]
-        raise _invalid(f"The baseOffset of the record batch in the append to {topic_partition} should be 0, but it is {offset}")
-    _check_size(len(view), config, topic_partition)
+    view = batch
+    if header is None:
+        view = _only_batch(batch)
+        base_offset = _PREFIX.unpack_from(view)[0]
+        header = parse_header(view) if len(view) >= HEADER_SIZE else None
+    else:
+        base_offset = header.base_offset
+    if client and base_offset != 0:
+        raise _invalid(f"The baseOffset of the record batch in the append to {topic_partition} should be 0, but it is {base_offset}")
+    if len(view) > config.max_message_bytes:
+        raise _too_large(len(view), config, topic_partition)
     if header is None:
         raise KafkaError(
             ErrorCode.CORRUPT_MESSAGE,
             f"Record batch is corrupt (the size {len(view)} is smaller than the minimum allowed overhead {HEADER_SIZE})",
         )
-    if not check_crc(view):
+    if crc32c(view[CRC_START:]) != header.crc:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Record is corrupt (stored crc = {header.crc}) in topic partition {topic_partition}.")
     if client:
         _check_header(header, topic_partition)
@@ -109,13 +117,12 @@ def _whole_batch(view: memoryview) -> int:
     return size if size <= len(view) else 0
 
 
-def _check_size(size: int, config: LogConfig, topic_partition: TopicPartition) -> None:
-    if size > config.max_message_bytes:
-        raise KafkaError(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"The record batch size in the append to {topic_partition} is {size} bytes "
-            f"which exceeds the maximum configured value of {config.max_message_bytes}.",
-        )
+def _too_large(size: int, config: LogConfig, topic_partition: TopicPartition) -> KafkaError:
+    return KafkaError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"The record batch size in the append to {topic_partition} is {size} bytes "
+        f"which exceeds the maximum configured value of {config.max_message_bytes}.",
+    )
 
 
 def _check_header(header: BatchHeader, topic_partition: TopicPartition) -> None:
@@ -129,7 +136,7 @@ def _check_header(header: BatchHeader, topic_partition: TopicPartition) -> None:
             f"Inconsistent batch offset range [{header.base_offset}, {header.last_offset}] and count of records {count} "
             f"for partition {topic_partition}"
         )
-    if header.is_control:
+    if header.attributes & CONTROL_BIT:
         raise _invalid("Clients are not allowed to write control records")
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise _invalid(
@@ -142,34 +149,43 @@ def _check_header(header: BatchHeader, topic_partition: TopicPartition) -> None:
 
 def _check_records(header: BatchHeader, view: Writable, config: LogConfig, topic_partition: TopicPartition, now_ms: int) -> Writable:
     """The bytes to store: walked where a rule asks for it, stamped, corrected or recompressed."""
-    codec = _CODECS.get(config.compression_type, header.codec)
+    codec = _CODECS.get(config.compression_type, header.codec) if config.compression_type != "producer" else header.codec
     append_time = config.log_append_time
     latest = now_ms + config.message_timestamp_after_max_ms
-    records: list[Record] | None = None
+    largest = header.max_timestamp
     if (
-        header.records_count <= config.validated_records
-        or config.compact
+        config.compact
         or codec != header.codec
-        or (not append_time and (header.max_timestamp > latest or config.message_timestamp_before_max_ms != LONG_MAX))
+        or (not append_time and (largest > latest or config.message_timestamp_before_max_ms != LONG_MAX))
     ):
         records = _walk(view, topic_partition)
         _check_each(records, header, config, topic_partition, now_ms)
+        largest = max(-1, max(record.timestamp for record in records))
+    elif header.records_count <= config.validated_records:
+        largest = _largest_timestamp(view, header, topic_partition)
+        if largest > latest and not append_time:
+            _check_each(_walk(view, topic_partition), header, config, topic_partition, now_ms)
     if append_time and header.is_log_append_time:
         raise InvalidRecordError(
             ErrorCode.INVALID_TIMESTAMP,
             f"Invalid timestamp type in message to {topic_partition}. Producer should not set timestamp type to LogAppendTime.",
         )
     if codec != header.codec:
-        assert records is not None
         view = _recompress(header, view, codec, config)
-        _check_size(len(view), config, topic_partition)
+        if len(view) > config.max_message_bytes:
+            raise _too_large(len(view), config, topic_partition)
     if append_time:
         _stamp(header, view, TIMESTAMP_TYPE_BIT, now_ms)
-    else:
-        largest = header.max_timestamp if records is None else max(-1, max(record.timestamp for record in records))
-        if header.is_log_append_time or largest != header.max_timestamp:
-            _stamp(header, view, 0, largest)
+    elif largest != header.max_timestamp or header.attributes & TIMESTAMP_TYPE_BIT:
+        _stamp(header, view, 0, largest)
     return view
+
+
+def _largest_timestamp(view: Writable, header: BatchHeader, topic_partition: TopicPartition) -> int:
+    try:
+        return max(-1, largest_timestamp(view, header))
+    except ValueError as error:  # CorruptBatch, and what a codec raises
+        raise _invalid(f"Found invalid records in batch for partition {topic_partition}: {error}") from error
 
 
 def _walk(view: Writable, topic_partition: TopicPartition) -> list[Record]:

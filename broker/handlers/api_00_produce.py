@@ -13,15 +13,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
-from oncelog.broker.connection import BlockedRequests
+from oncelog.broker.connection import BlockedRequests, Slot
 from oncelog.broker.delayed import Countdown
 from oncelog.broker.dispatch import CloseConnection, api
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.protocol.hot import PartitionProduceResponse, ProduceRequest, pack_produce_response, parse_produce
+from oncelog.protocol.hot import (
+    LoneProduce,
+    LoneProduceReader,
+    PartitionProduceResponse,
+    ProduceRequest,
+    pack_lone_answer,
+    pack_produce_response,
+    parse_produce,
+)
 from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
 from oncelog.protocol.primitives import Buffer
-from oncelog.protocol.records import HEADER_SIZE, BatchHeader, parse_header
+from oncelog.protocol.records import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
 from oncelog.storage.log import InvalidRecordError, Log
 
 if TYPE_CHECKING:
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
 
 ZSTD = 4
 TRANSACTIONAL = 0x10
+_NOT_STRAIGHT = TRANSACTIONAL | ZSTD  # bit 2 of the codec: zstd, which not every version may send, and what is no codec
 RETRY_MS = 20  # add.partitions.to.txn.retry.backoff.ms
 RETRY_LIMIT_MS = 100  # add.partitions.to.txn.retry.backoff.max.ms
 # internal answers of the verification that an old client is told as a retriable error of the partition
@@ -66,9 +75,67 @@ class _Part:
         self.response = PartitionProduceResponse(self.index, code, log_start_offset=log_start, error_message=message)
 
 
+_lone_reader = LoneProduceReader()
+
+
+class _Durable:
+    """Answers a lone request of acks=all, called by the log."""
+
+    __slots__ = ("answer", "lone", "slot", "version")
+
+    def __init__(self, slot: Slot, lone: LoneProduce, answer: bytes, version: int) -> None:
+        self.slot = slot
+        self.lone = lone
+        self.answer = answer
+        self.version = version
+
+    def __call__(self, error: KafkaError | None) -> None:
+        if error is None:
+            self.slot.fill((self.answer,))
+            return
+        refused = PartitionProduceResponse(self.lone.partition, error.code, error_message=error.message)
+        ref = self.lone.topic_id if self.lone.topic_id is not None else self.lone.topic or ""
+        self.slot.fill((pack_produce_response(self.version, [(ref, [refused])]),))
+
+
+def _produce_lone(lone: LoneProduce, batch: memoryview, ctx: RequestContext) -> list[Buffer] | Slot | None:
+    """The straight path of one well-formed, not transactional batch for one partition; None: nothing was done, the long way decides."""
+    broker, topic = ctx.broker, lone.topic
+    if lone.topic_id is not None:
+        known = broker.logs.topics.by_id(uuid.UUID(bytes=lone.topic_id))
+        topic = known.name if known is not None else None
+    if topic is None or topic in INTERNAL_TOPICS or len(batch) < HEADER_SIZE or not -1 <= lone.acks <= 1 or lone.acks == 0:
+        return None
+    header = parse_header(batch)
+    if header.batch_length + LOG_OVERHEAD != len(batch) or header.magic != CURRENT_MAGIC or header.attributes & _NOT_STRAIGHT:
+        return None
+    log = broker.logs.log(TopicPartition(topic, lone.partition))
+    if log is None or (broker.authorizer is not None and not ctx.authorize(AclOperation.WRITE, ResourceType.TOPIC, topic)):
+        return None
+    try:
+        info = log.append(batch, ctx.now_ms, header=header)
+    except KafkaError as error:
+        refused = _refused(lone.partition, log, error)
+        ref = lone.topic_id if lone.topic_id is not None else topic
+        return [pack_produce_response(ctx.api_version, [(ref, [refused])])]
+    broker.metrics.bytes_in += len(batch)
+    answer = pack_lone_answer(lone, 0, info.base_offset, info.log_append_time_ms, info.log_start_offset)
+    end = info.last_offset + 1
+    if lone.acks == 1 or log.high_watermark >= end:
+        return [answer]
+    slot = Slot()
+    log.when_durable(end, _Durable(slot, lone, answer, ctx.api_version))
+    return slot
+
+
 @api(ApiKey.PRODUCE, 3, 13, raw=True, advertised_min=0)
 def handle(body: memoryview, ctx: RequestContext) -> Any:
     """Append every batch, answer when `acks` says so."""
+    lone = _lone_reader.read(ctx.api_version, body)
+    if lone is not None:
+        answer = _produce_lone(lone[0], lone[1], ctx)
+        if answer is not None:
+            return answer
     request = parse_produce(ctx.api_version, body)
     topics = [
         (topic_id if ctx.api_version >= 13 else name, _parts(name, topic_id, partitions, ctx))
@@ -239,21 +306,26 @@ def _append(part: _Part, ctx: RequestContext) -> None:
     assert log is not None
     assert batch is not None
     try:
-        info = log.append(batch, ctx.now_ms, verified=part.verified, tv2=ctx.api_version >= 12)
-    except InvalidRecordError as error:
-        errors = [(each.batch_index, each.message) for each in error.record_errors]
-        part.response = PartitionProduceResponse(
-            part.index, error.code, log_start_offset=log.log_start_offset, record_errors=errors, error_message=error.message
-        )
+        info = log.append(batch, ctx.now_ms, verified=part.verified, tv2=ctx.api_version >= 12, header=part.header)
     except KafkaError as error:
-        log_start = -1 if error.code in _WITHOUT_LOG_START else log.log_start_offset
-        part.refuse(error.code, error.message if error.code is ErrorCode.KAFKA_STORAGE_ERROR else None, log_start)
+        part.response = _refused(part.index, log, error)
     else:
         part.end = info.last_offset + 1
         ctx.broker.metrics.bytes_in += len(batch)
         part.response = PartitionProduceResponse(
             part.index, ErrorCode.NONE, info.base_offset, info.log_append_time_ms, info.log_start_offset
         )
+
+
+def _refused(index: int, log: Log, error: KafkaError) -> PartitionProduceResponse:
+    if isinstance(error, InvalidRecordError):
+        errors = [(each.batch_index, each.message) for each in error.record_errors]
+        return PartitionProduceResponse(
+            index, error.code, log_start_offset=log.log_start_offset, record_errors=errors, error_message=error.message
+        )
+    log_start = -1 if error.code in _WITHOUT_LOG_START else log.log_start_offset
+    message = error.message if error.code is ErrorCode.KAFKA_STORAGE_ERROR else None
+    return PartitionProduceResponse(index, error.code, log_start_offset=log_start, error_message=message)
 
 
 def _when_durable(topics: Any, outstanding: list[_Part], waits: list[Any], ctx: RequestContext) -> asyncio.Future[list[Buffer]]:

@@ -20,6 +20,9 @@ class Transport:
         self.writes = 0
         self.closed = self.aborted = self.reading_paused = False
 
+    def write(self, data: bytes) -> None:
+        self.writelines([data])
+
     def writelines(self, buffers: Sequence[bytes]) -> None:
         self.written += b"".join(buffers)
         self.writes += 1
