@@ -122,6 +122,7 @@ class Broker:
             handler,
             self.context.metrics,
             max_frame_bytes=self.config.server.max_frame_bytes,
+            max_connections=self.config.server.max_connections,
             tls=tls,
             map_principal=map_principal,
             sasl=self._sasl(config) if config.security.startswith("SASL") else None,

@@ -33,6 +33,7 @@ class Listener:
         metrics: Metrics,
         *,
         max_frame_bytes: int,
+        max_connections: int,
         tls: ssl.SSLContext | None = None,
         map_principal: Callable[[Mapping[str, Any]], str] | None = None,
         sasl: SaslSettings | None = None,
@@ -41,6 +42,7 @@ class Listener:
         self.config = config
         self.name = config.name
         self.max_frame_bytes = max_frame_bytes
+        self.max_connections = max_connections
         self.receive_buffer = receive_buffer if receive_buffer is not None else memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.connections: set[Connection] = set()
         self.port = config.port
@@ -76,6 +78,9 @@ class Listener:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.connections.add(connection)
         self._metrics.connections += 1
+        if self._metrics.connections > self.max_connections:
+            self.log_once(connection.client_host, f"more than {self.max_connections} connections (max.connections)")
+            connection.abort()
 
     def closed(self, connection: Connection) -> None:
         if connection in self.connections:

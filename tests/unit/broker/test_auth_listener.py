@@ -65,6 +65,7 @@ class Running:
             RequestHandler(self.context),
             self.context.metrics,
             max_frame_bytes=1 << 20,
+            max_connections=1000,
             tls=server_context(tls, "L") if tls else None,
             map_principal=lambda certificate: peer_principal(certificate, mapper),
             sasl=sasl if security.startswith("SASL") else None,
