@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 import struct
@@ -36,13 +37,12 @@ def answers(connection: Connection) -> bool:
 
 def swallow(connection: Connection, data: bytes) -> None:
     """Send what the broker may refuse before it has all of it, and wait for the end of the connection."""
-    try:
+    with contextlib.suppress(ConnectionError):
         connection.send_raw(data)
+    with contextlib.suppress(OSError):  # already closed by the other side
         connection.socket.shutdown(socket.SHUT_WR)
-        while connection.receive_frame() is not None:
-            pass
-    except (BrokenPipeError, ConnectionResetError, OSError) as error:
-        assert not isinstance(error, TimeoutError), "neither an answer nor the end"
+    while connection.receive_frame() is not None:
+        pass
 
 
 @pytest.mark.parametrize("case", REFUSED)
