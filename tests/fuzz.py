@@ -175,6 +175,11 @@ class Fuzzer:
         self.connection: Connection | None = None
         self.sent = self.answered = self.closed = 0
 
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
     def run(self, seconds: float, first: int = 0) -> None:
         """Until `seconds` are over. Raises FuzzError with the number of the request."""
         end = time.monotonic() + seconds
@@ -212,8 +217,7 @@ class Fuzzer:
             frame = None
         if frame is None:
             self.closed += 1
-            self.connection.close()
-            self.connection = None
+            self.close()
         else:
             self.answered += 1
 
@@ -246,6 +250,8 @@ def main(arguments: list[str]) -> int:
                 f"{error}\nrepeat: python -m tests.fuzz --seconds {given.seconds:g} --seed {given.seed} --first {number}", file=sys.stderr
             )
             return 1
+        finally:
+            fuzzer.close()
         tracebacks = broker.text().count("Traceback")
         print(f"{fuzzer.sent} requests, {fuzzer.answered} answered, {fuzzer.closed} connections closed, {tracebacks} tracebacks")
     return 0

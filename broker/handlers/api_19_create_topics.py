@@ -2,7 +2,8 @@
 
 v4: -1 for the broker's number of partitions and replicas (taken in every version, as Kafka does). v5: flexible, and the answer tells
 partitions, replication factor and settings. v7: topic id. A name twice: 42, the others are made. `validate_only`: everything but the topic,
-with an id that means nothing. Refusals: 7, 17, 29, 36, 37, 38, 39, 40, 42.
+with an id that means nothing. Refusals: 7, 17, 29, 36, 37, 38, 39, 40, 42; 44 for all when they add up to
+more than 10,000 partitions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.assignments import check_replicas
+from oncelog.broker.handlers.assignments import check_new_partitions, check_replicas
 from oncelog.broker.handlers.topic_access import may_topic
 from oncelog.broker.topic_creation import check_new_topic
 from oncelog.protocol import messages
@@ -30,6 +31,10 @@ _FIRST_WITH_DETAILS = 5
 def handle(req: Any, ctx: RequestContext) -> Any:
     """Make each topic; those named twice are refused, last."""
     named = Counter(topic.name for topic in req.topics)
+    try:
+        check_new_partitions(sum(_partitions_of(topic, ctx) for topic in req.topics))
+    except KafkaError as refused:
+        return messages.CreateTopicsResponse(topics=[_refused(name, refused.code, refused.message) for name in named])
     results = []
     for topic in req.topics:
         if named[topic.name] > 1:
@@ -40,6 +45,13 @@ def handle(req: Any, ctx: RequestContext) -> Any:
             results.append(_refused(topic.name, refused.code, refused.message))
     results += [_refused(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, count in named.items() if count > 1]
     return messages.CreateTopicsResponse(topics=results)
+
+
+def _partitions_of(topic: Any, ctx: RequestContext) -> int:
+    """How many partitions a topic asks for; nonsense counts as none."""
+    if topic.assignments:
+        return len(topic.assignments)
+    return ctx.broker.config.server.num_partitions if topic.num_partitions == _DEFAULT else max(topic.num_partitions, 0)
 
 
 def _create(topic: Any, ctx: RequestContext, *, timeout_ms: int, validate_only: bool) -> Any:

@@ -1,7 +1,7 @@
 """CreatePartitions (37), v0-3.
 
 Raises the number of partitions of topics; not more than there are, or zero: 37. Assignments, where given, must name this broker once for
-each new partition (39). A topic twice: 42. v2: flexible. v3: 89 may be answered.
+each new partition (39). A topic twice: 42. More than 10,000 new ones: 44 (Kafka stumbles there: -1). v2: flexible. v3: 89 may be answered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.assignments import check_replicas
+from oncelog.broker.handlers.assignments import check_new_partitions, check_replicas
 from oncelog.broker.handlers.topic_access import may_topic
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -40,7 +40,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
 
 
 def _grow(ctx: RequestContext, topic: Any, *, validate_only: bool) -> None:
-    """Raises KafkaError 3, 29, 37, 39 (`ReplicationControlManager.createPartitions`)."""
+    """Raises KafkaError 3, 29, 37, 39, 44 (`ReplicationControlManager.createPartitions`)."""
     if not may_topic(ctx, AclOperation.ALTER, topic.name):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     found = ctx.broker.logs.topics.get(topic.name)
@@ -52,8 +52,9 @@ def _grow(ctx: RequestContext, topic: Any, *, validate_only: bool) -> None:
     if topic.count < present:
         message = f"The topic {topic.name} currently has {present} partition(s); {topic.count} would not be an increase."
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, message)
+    added = topic.count - present
+    check_new_partitions(added)
     if topic.assignments is not None:
-        added = topic.count - present
         if len(topic.assignments) != added:
             message = f"Attempted to add {added} additional partition(s), but only {len(topic.assignments)} assignment(s) were specified."
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)

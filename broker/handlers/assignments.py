@@ -6,6 +6,15 @@ from collections.abc import Sequence
 
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
+MAX_NEW_PARTITIONS = 10_000
+
+
+def check_new_partitions(count: int) -> None:
+    """Raises KafkaError(POLICY_VIOLATION) for more partitions than one request may make
+    (`ReplicationControlManager.MAX_PARTITIONS_PER_BATCH`)."""
+    if count > MAX_NEW_PARTITIONS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+
 
 def check_replicas(broker_ids: Sequence[int], node_id: int) -> None:
     """Raises KafkaError(INVALID_REPLICA_ASSIGNMENT) unless this broker is the only replica

@@ -18,6 +18,9 @@ def test_mutated_requests(own_broker: BrokerProcess, request: pytest.FixtureRequ
     if request.config.getoption("--bootstrap"):
         pytest.skip("watches the broker's process")
     fuzzer = Fuzzer(own_broker, seed)
-    fuzzer.run(SECONDS)
+    try:
+        fuzzer.run(SECONDS)
+    finally:
+        fuzzer.close()
     assert fuzzer.answered > 200
     assert fuzzer.closed > 20
