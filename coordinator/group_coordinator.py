@@ -9,6 +9,7 @@ import logging
 import uuid
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from oncelog.coordinator.classic_group import (
@@ -20,7 +21,7 @@ from oncelog.coordinator.classic_group import (
 )
 from oncelog.coordinator.classic_join import JoinGroup, join
 from oncelog.coordinator.classic_join import refuse as refuse_join
-from oncelog.coordinator.classic_rebalance import expire, fail_assignment, touch
+from oncelog.coordinator.classic_rebalance import expire, fail_assignment, prepare, touch
 from oncelog.coordinator.classic_requests import (
     Heartbeat,
     LeavingMember,
@@ -30,6 +31,10 @@ from oncelog.coordinator.classic_requests import (
     sync,
     validate_offset_commit,
 )
+from oncelog.coordinator.consumer_draft import group_tombstones
+from oncelog.coordinator.consumer_group import ConsumerGroup
+from oncelog.coordinator.consumer_heartbeat import ConsumerHeartbeat, HeartbeatAnswer
+from oncelog.coordinator.consumer_service import ConsumerGroups, DescribedConsumerGroup, Visible
 from oncelog.coordinator.group_config import GroupConfig
 from oncelog.coordinator.group_shard import GroupShard, group_record, group_tombstone
 from oncelog.coordinator.offsets import CommittedOffset, OffsetToCommit, commit_record, tombstone
@@ -38,6 +43,7 @@ from oncelog.coordinator.runtime import CoordinatorRuntime, Deferred, LogPositio
 from oncelog.coordinator.timers import Timer
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
+from oncelog.protocol.primitives import uuid_to_kafka
 from oncelog.storage.env import Env
 from oncelog.storage.log_manager import LogManager
 
@@ -99,6 +105,7 @@ class GroupCoordinator:
         self._joins: dict[tuple[str, str], deque[Deferred[JoinGroupResult]]] = {}
         self._syncs: dict[tuple[str, str], deque[Deferred[SyncGroupResult]]] = {}
         self._timers: dict[str, Timer] = {}
+        self.consumer = ConsumerGroups(self.runtime, config, logs.topics, self._dissolve, self._revive)
 
     # -- life
 
@@ -111,6 +118,7 @@ class GroupCoordinator:
                 for member in group.members.values():
                     touch(member, now_ms)
                 self._watch(group)
+        self.consumer.start()
         self._schedule_retention()
 
     def tick(self, now_ms: float) -> None:
@@ -138,10 +146,15 @@ class GroupCoordinator:
         if error is not _E.NONE:
             return JoinGroupResult(error, request.member_id)
         shard = self.runtime.shard_of(request.group_id)
+        consumer = shard.consumer_groups.get(request.group_id)
+        if consumer is not None and consumer.members:
+            return self.consumer.join(request, uuid_to_kafka(self._env.random.uuid()))
         group = shard.groups.get(request.group_id)
         if group is None:
             if request.member_id:
                 return JoinGroupResult(_E.UNKNOWN_MEMBER_ID, request.member_id)
+            if consumer is not None and (error := self._drop_empty(consumer)) is not _E.NONE:
+                return JoinGroupResult(error, request.member_id)
             group = shard.groups[request.group_id] = ClassicGroup(request.group_id)
         result = join(group, request, self.config, self.runtime.now_ms())
         if result is not None:
@@ -154,6 +167,9 @@ class GroupCoordinator:
 
     def sync_group(self, request: SyncGroup) -> Reply[SyncGroupResult]:
         """Give (the leader) or ask for the assignment."""
+        consumer = self._consumer_group(request.group_id)
+        if consumer is not None:
+            return self.consumer.sync(consumer, request)
         group, error = self._group(request.group_id)
         if group is None:
             return SyncGroupResult(error)
@@ -168,6 +184,9 @@ class GroupCoordinator:
 
     def heartbeat(self, request: Heartbeat) -> ErrorCode:
         """A sign of life."""
+        consumer = self._consumer_group(request.group_id)
+        if consumer is not None:
+            return self.consumer.classic_heartbeat(consumer, request)
         group, error = self._group(request.group_id)
         if group is None:
             return error
@@ -177,6 +196,12 @@ class GroupCoordinator:
 
     def leave_group(self, group_id: str, members: list[LeavingMember]) -> tuple[ErrorCode, list[ErrorCode]]:
         """(error of the whole request, one verdict a member)."""
+        consumer = self._consumer_group(group_id)
+        if consumer is not None:
+            try:
+                return _E.NONE, self.consumer.leave(consumer, members)
+            except KafkaError as refused:
+                return refused.code, []
         group, error = self._group(group_id)
         if group is None:
             whole = _E.NONE if error is _E.UNKNOWN_MEMBER_ID else error
@@ -184,6 +209,53 @@ class GroupCoordinator:
         verdicts = leave(group, members, self.runtime.now_ms())
         self._settle(group)
         return _E.NONE, verdicts
+
+    def _consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        return None if self.runtime.loading else self.consumer.find(group_id)
+
+    def _drop_empty(self, group: ConsumerGroup) -> ErrorCode:
+        """An empty consumer group makes way for a classic one; its offsets stay."""
+        try:
+            self.runtime.write(group.group_id, lambda _shard, _now: Result(None, tuple(group_tombstones(group))))
+        except KafkaError as error:
+            return error.code
+        self.consumer.forget(group.group_id)
+        return _E.NONE
+
+    def _dissolve(self, group: ClassicGroup) -> None:
+        """A classic group became a consumer group: whoever waits joins again, and is then a member of that."""
+        for member in group.members.values():
+            group.refuse(member, _E.REBALANCE_IN_PROGRESS)
+        self._forget(group.group_id)
+        self._answer_waiting(group, None)
+
+    def _revive(self, written: ClassicGroup) -> None:
+        """A consumer group became a classic one: its members join again and elect a leader."""
+        group = self.runtime.shard_of(written.group_id).groups[written.group_id]
+        now_ms = self.runtime.now_ms()
+        for member in group.members.values():
+            touch(member, now_ms)
+        prepare(group, now_ms)
+        self._settle(group)
+
+    # -- consumer groups
+
+    def consumer_group_heartbeat(self, request: ConsumerHeartbeat, visible: Visible) -> Reply[HeartbeatAnswer]:
+        """Join, stay or leave. `visible`: may the member see a topic that its regular expression matches? Raises KafkaError."""
+        if self.runtime.loading:
+            raise KafkaError(_E.COORDINATOR_LOAD_IN_PROGRESS)
+        if not request.member_id and request.api_version == 0 and request.member_epoch == 0:
+            request = replace(request, member_id=uuid_to_kafka(self._env.random.uuid()))
+        return self.consumer.heartbeat(request, visible)
+
+    def consumer_group_describe(self, group_id: str) -> DescribedConsumerGroup:
+        """Raises KafkaError 14, 24, 69."""
+        group = self._shard(group_id).consumer_groups.get(group_id)
+        if group is None:
+            classic = group_id in self._shard(group_id).groups
+            text = f"Group {group_id} is not a consumer group." if classic else f"Group {group_id} not found."
+            raise KafkaError(_E.GROUP_ID_NOT_FOUND, text)
+        return self.consumer.describe(group)
 
     def _group(self, group_id: str) -> tuple[ClassicGroup | None, ErrorCode]:
         if not group_id:
@@ -199,6 +271,11 @@ class GroupCoordinator:
         if group.record_due:
             group.record_due = False
             position = self._write_group(group, dict(assignments) if assignments is not None else None)
+        self._answer_waiting(group, position)
+        self._watch(group)
+        return position
+
+    def _answer_waiting(self, group: ClassicGroup, position: LogPosition | None) -> None:
         for answer in group.take():
             waiting: dict[tuple[str, str], deque[Deferred[JoinGroupResult]]] | dict[tuple[str, str], deque[Deferred[SyncGroupResult]]]
             waiting = self._joins if isinstance(answer, JoinAnswer) else self._syncs
@@ -209,8 +286,6 @@ class GroupCoordinator:
             if not queue:
                 del waiting[(answer.group_id, answer.member_id)]
             self._resolve(parked, answer.result, position)  # type: ignore[arg-type]
-        self._watch(group)
-        return position
 
     def _resolve(self, parked: Deferred[JoinGroupResult], result: JoinGroupResult, position: LogPosition | None) -> None:
         if position is None or result.error is not _E.NONE:
@@ -266,7 +341,7 @@ class GroupCoordinator:
         api_version: int = 9,
     ) -> Reply[dict[TopicPartition, ErrorCode]]:
         """Commit; one verdict a partition. `generation_id` is the member epoch for a consumer group."""
-        return self._commit(group_id, member_id, generation_id, group_instance_id, offsets, topic_ids or {}, None)
+        return self._commit(group_id, member_id, generation_id, group_instance_id, offsets, topic_ids or {}, None, api_version)
 
     def txn_commit_offsets(
         self,
@@ -293,10 +368,13 @@ class GroupCoordinator:
         offsets: Mapping[TopicPartition, OffsetToCommit],
         topic_ids: Mapping[str, uuid.UUID],
         producer: tuple[int, int] | None,
+        api_version: int = 9,
     ) -> Reply[dict[TopicPartition, ErrorCode]]:
         if self.runtime.loading:
             return dict.fromkeys(offsets, _E.COORDINATOR_LOAD_IN_PROGRESS)
-        error = self._may_commit(group_id, member_id, generation_id, group_instance_id, transactional=producer is not None)
+        error = self._may_commit(
+            group_id, member_id, generation_id, group_instance_id, transactional=producer is not None, api_version=api_version
+        )
         if error is not _E.NONE:
             return dict.fromkeys(offsets, error)
         limit = self.config.offset_metadata_max_bytes
@@ -318,15 +396,17 @@ class GroupCoordinator:
             return dict.fromkeys(offsets, refused.code)
 
     def _may_commit(
-        self, group_id: str, member_id: str, generation_id: int, group_instance_id: str | None, *, transactional: bool
+        self, group_id: str, member_id: str, generation_id: int, group_instance_id: str | None, *, transactional: bool, api_version: int
     ) -> ErrorCode:
         shard = self.runtime.shard_of(group_id)
+        consumer = shard.consumer_groups.get(group_id)
+        if consumer is not None:
+            return self.consumer.validate_commit(
+                consumer, member_id, generation_id, group_instance_id, transactional=transactional, api_version=api_version
+            )
         group = shard.groups.get(group_id)
-        if group is None:
-            if generation_id >= 0:
-                return _E.ILLEGAL_GENERATION
-            shard.groups[group_id] = ClassicGroup(group_id)  # a group that only ever has offsets committed to it
-            return _E.NONE
+        if group is None:  # replaying the first commit makes one
+            return _E.ILLEGAL_GENERATION if generation_id >= 0 else _E.NONE
         error = validate_offset_commit(group, member_id, group_instance_id, generation_id, transactional=transactional)
         member = group.members.get(member_id)
         if error is _E.NONE and member is not None and member.deadline_ms is not None:
@@ -342,7 +422,10 @@ class GroupCoordinator:
         member_id: str | None = None,
         member_epoch: int = -1,
     ) -> Reply[dict[TopicPartition, FetchedOffset]]:
-        """Committed offsets of `places`, of all partitions that have one when None. Raises KafkaError 14."""
+        """Committed offsets of `places`, of all partitions that have one when None. Raises KafkaError 14, 25, 113."""
+        consumer = self._consumer_group(group_id)
+        if consumer is not None:
+            self.consumer.validate_fetch(consumer, member_id, member_epoch)
 
         def decide(shard: GroupShard, _now_ms: int) -> Result[dict[TopicPartition, FetchedOffset]]:
             committed = shard.offsets.of(group_id)
@@ -360,10 +443,14 @@ class GroupCoordinator:
     def delete_offsets(self, group_id: str, places: Iterable[TopicPartition]) -> Reply[dict[TopicPartition, ErrorCode]]:
         """Forget committed offsets of topics that nobody in the group subscribes to. Raises KafkaError for the whole request."""
         shard = self._shard(group_id)
-        group = shard.groups.get(group_id)
-        if group is None and not shard.offsets.of(group_id):
+        group, consumer = shard.groups.get(group_id), shard.consumer_groups.get(group_id)
+        if group is None and consumer is None and not shard.offsets.places_of(group_id):
             raise KafkaError(_E.GROUP_ID_NOT_FOUND)
-        subscribed = self._subscribed(group) if group is not None else set()
+        subscribed: Collection[str] | None = ()
+        if consumer is not None:
+            subscribed = consumer.all_subscribed_names()
+        elif group is not None:
+            subscribed = self._subscribed(group)
         verdicts = {}
         for place in places:
             taken = subscribed is None or place.topic in subscribed
@@ -408,9 +495,11 @@ class GroupCoordinator:
         if self.runtime.loading:
             return _E.COORDINATOR_LOAD_IN_PROGRESS
         shard = self.runtime.shard_of(group_id)
-        group = shard.groups.get(group_id)
-        if group is None and not shard.offsets.of(group_id):
+        group, consumer = shard.groups.get(group_id), shard.consumer_groups.get(group_id)
+        if group is None and consumer is None and not shard.offsets.places_of(group_id):
             return _E.GROUP_ID_NOT_FOUND
+        if consumer is not None and consumer.members:
+            return _E.NON_EMPTY_GROUP
         if group is not None and group.state is not _S.EMPTY:
             return _E.NON_EMPTY_GROUP
 
@@ -426,12 +515,20 @@ class GroupCoordinator:
 
     def _removal(self, shard: GroupShard, group_id: str) -> tuple[CoordinatorRecord, ...]:
         offsets = tuple(tombstone(group_id, place) for place in sorted(shard.offsets.places_of(group_id)))
-        return (*offsets, group_tombstone(group_id))
+        return (*offsets, *self._group_removal(shard, group_id))
+
+    def _group_removal(self, shard: GroupShard, group_id: str) -> tuple[CoordinatorRecord, ...]:
+        """Tombstones of the group itself; none for one that is known by its offsets only."""
+        consumer = shard.consumer_groups.get(group_id)
+        if consumer is not None:
+            return tuple(group_tombstones(consumer))
+        return (group_tombstone(group_id),) if group_id in shard.groups else ()
 
     def _forget(self, group_id: str) -> None:
         timer = self._timers.pop(group_id, None)
         if timer is not None:
             timer.cancel()
+        self.consumer.forget(group_id)
 
     def describe(self, group_id: str) -> DescribedGroup:
         """A classic group; Dead when there is none."""
@@ -440,7 +537,7 @@ class GroupCoordinator:
         shard = self.runtime.shard_of(group_id)
         group = shard.groups.get(group_id)
         if group is None:
-            if shard.offsets.of(group_id):
+            if group_id not in shard.consumer_groups and shard.offsets.places_of(group_id):
                 return DescribedGroup(group_id, _E.NONE, _S.EMPTY.value)
             return DescribedGroup(group_id, _E.GROUP_ID_NOT_FOUND, _S.DEAD.value)
         agreed = group.state is _S.STABLE
@@ -460,8 +557,10 @@ class GroupCoordinator:
         for shard in self.runtime.shards():
             for group in shard.groups.values():
                 found.append(ListedGroup(group.group_id, group.protocol_type or "", group.state.value, "classic"))
+            for consumer in shard.consumer_groups.values():
+                found.append(ListedGroup(consumer.group_id, "consumer", consumer.state.value, "consumer"))
             for group_id in shard.offsets.groups():
-                if group_id not in shard.groups:
+                if group_id not in shard.groups and group_id not in shard.consumer_groups:
                     found.append(ListedGroup(group_id, "", _S.EMPTY.value, "classic"))
         return [
             group
@@ -486,14 +585,14 @@ class GroupCoordinator:
         self._schedule_retention()
         for partition, shard in enumerate(self.runtime.shards()):
             doomed: list[CoordinatorRecord] = []
-            for group_id in {*shard.groups, *shard.offsets.groups()}:
+            for group_id in {*shard.groups, *shard.consumer_groups, *shard.offsets.groups()}:
                 doomed += self._expired(shard, group_id, int(now_ms))
             if doomed:
                 self._write_sweep(partition, tuple(doomed))
 
     def _expired(self, shard: GroupShard, group_id: str, now_ms: int) -> Iterable[CoordinatorRecord]:
-        group = shard.groups.get(group_id)
-        if group is not None and group.state is not _S.EMPTY:
+        group, consumer = shard.groups.get(group_id), shard.consumer_groups.get(group_id)
+        if (group is not None and group.state is not _S.EMPTY) or (consumer is not None and consumer.members):
             return
         retention_ms = self.config.offsets_retention_minutes * _MINUTE_MS
         empty_since = group.state_timestamp_ms if group is not None and group.protocol_type else -1
@@ -509,8 +608,7 @@ class GroupCoordinator:
             else:
                 left = True
         if not left and not shard.offsets.has_pending(group_id):
-            self._forget(group_id)
-            yield group_tombstone(group_id)
+            yield from self._group_removal(shard, group_id)
 
     def _write_sweep(self, partition: int, doomed: tuple[CoordinatorRecord, ...]) -> None:
         try:

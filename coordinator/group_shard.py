@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import cast, get_args
+
 from oncelog.coordinator.classic_group import ClassicGroup, ClassicGroupState, ClassicMember, MemberProtocol
 from oncelog.coordinator.classic_rebalance import become_stable
+from oncelog.coordinator.consumer_group import ConsumerGroup
 from oncelog.coordinator.offsets import Offsets
 from oncelog.coordinator.result import CoordinatorRecord
+from oncelog.protocol.consumer_group_records import (
+    ConsumerGroupKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupValue,
+)
 from oncelog.protocol.internal_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -18,6 +27,7 @@ from oncelog.protocol.internal_records import (
 from oncelog.protocol.names import CONSUMER_OFFSETS
 
 _S = ClassicGroupState
+_CONSUMER_KEYS = get_args(ConsumerGroupKey)
 
 
 class GroupShard:
@@ -26,6 +36,7 @@ class GroupShard:
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.groups: dict[str, ClassicGroup] = {}
+        self.consumer_groups: dict[str, ConsumerGroup] = {}
         self.offsets = Offsets()
 
     def replay(self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int) -> None:
@@ -34,12 +45,38 @@ class GroupShard:
         if isinstance(decoded, OffsetCommitKey):
             assert content is None or isinstance(content, OffsetCommitValue)
             self.offsets.replay(decoded, content, position=offset, producer_id=producer_id)
+            if content is not None:
+                self._known_by_offsets(decoded.group)
         elif isinstance(decoded, GroupMetadataKey):
             assert content is None or isinstance(content, GroupMetadataValue)
             self._replay_group(decoded.group, content, timestamp_ms)
+        elif isinstance(decoded, _CONSUMER_KEYS):
+            self._replay_consumer(decoded, cast("ConsumerGroupValue | None", content))
 
     def replay_marker(self, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None:
         self.offsets.end_transaction(producer_id, commit)
+
+    def _known_by_offsets(self, group_id: str) -> None:
+        """Offsets make a group, empty and without a protocol, where there is none (Kafka's simple group)."""
+        if group_id not in self.groups and group_id not in self.consumer_groups:
+            self.groups[group_id] = ClassicGroup(group_id)
+
+    def _replay_consumer(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> None:
+        """Any record that says something makes the group: after compaction its members may come before its epoch."""
+        if isinstance(key, ConsumerGroupPartitionMetadataKey):
+            return  # replaced by the hash in the group's record
+        if value is None and isinstance(key, ConsumerGroupMetadataKey):
+            self.consumer_groups.pop(key.group, None)
+            if self.offsets.places_of(key.group):
+                self._known_by_offsets(key.group)
+            return
+        group = self.consumer_groups.get(key.group)
+        if group is None:
+            if value is None:
+                return
+            self.groups.pop(key.group, None)
+            group = self.consumer_groups[key.group] = ConsumerGroup(key.group)
+        group.replay(key, value)
 
     def _replay_group(self, group_id: str, value: GroupMetadataValue | None, timestamp_ms: int) -> None:
         if value is None:
