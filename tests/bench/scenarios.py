@@ -1,0 +1,351 @@
+"""What is measured: each scenario takes a way to start servers and gives rows of (what, unit, value)."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+
+from tests.bench import load
+from tests.bench.servers import Oncelog, Server, Unavailable
+
+Row = tuple[str, str, float]
+Scenario = Callable[["Bench"], list[Row]]
+MIB = 1 << 20
+
+
+@dataclass(slots=True)
+class Bench:
+    """One broker under measurement. `scale` 1.0 is the default run, less is quicker."""
+
+    server_class: type[Server]
+    folder: Path
+    scale: float
+    restart_gb: float
+    _count: int = 0
+
+    @contextlib.contextmanager
+    def server(self, *, durable: bool = False) -> Iterator[Server]:
+        self._count += 1
+        server = self.server_class(self.folder / f"{self.server_class.name}-{self._count}", durable=durable)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.kill()
+
+    @property
+    def seconds(self) -> float:
+        return max(3.0 * self.scale, 0.7)
+
+    def measured(self, server: Server, frame: bytes, label: str, *, connections: int, depth: int) -> list[Row]:
+        """Rate, broker CPU and latency of one load."""
+        before = server.cpu_seconds()
+        result = load.run(server.port, frame, connections=connections, depth=depth, seconds=self.seconds, warm_seconds=0.0)
+        cpu_us = (server.cpu_seconds() - before) / max(result.requests, 1) * 1e6
+        return [
+            (f"{label}: rate", "req/s", result.rate),
+            (f"{label}: broker CPU", "us/req", cpu_us),
+            (f"{label}: p99", "ms", result.percentile_ms(0.99)),
+        ]
+
+
+def small_produce(bench: Bench) -> list[Row]:
+    """100-byte records, one a batch."""
+    rows: list[Row] = []
+    for durable, acks, name in ((False, 1, "acks=1"), (True, -1, "acks=all durable")):
+        with bench.server(durable=durable) as server:
+            load.create_topic(server.port, "small")
+            frame = load.produce_frame("small", range(1), load.batch(100), acks)
+            load.run(server.port, frame, connections=10, depth=5, seconds=bench.seconds)  # warms a virtual machine up
+            for connections, depth in ((1, 1), (50, 1), (50, 5)):
+                label = f"produce 100 B, {name}, {connections} connections x {depth}"
+                rows += bench.measured(server, frame, label, connections=connections, depth=depth)
+    return rows
+
+
+def wide_produce(bench: Bench) -> list[Row]:
+    """One request for fifty partitions."""
+    with bench.server() as server:
+        load.create_topic(server.port, "wide", 50)
+        frame = load.produce_frame("wide", range(50), load.batch(100), 1)
+        return bench.measured(server, frame, "produce 50 partitions a request", connections=10, depth=1)
+
+
+def large_produce(bench: Bench) -> list[Row]:
+    """Batches of nearly 1 MiB."""
+    with bench.server() as server:
+        load.create_topic(server.port, "large")
+        frame = load.produce_frame("large", range(1), load.batch(1000, 1000), 1)
+        rows = bench.measured(server, frame, "produce 1 MB", connections=2, depth=2)
+    return [*rows, ("produce 1 MB: throughput", "MB/s", rows[0][2] * len(frame) / 1e6)]
+
+
+def consume(bench: Bench) -> list[Row]:
+    """1 KB records in 100 KB batches, read 1 MiB at a time; and batches of one record, one at a time."""
+    with bench.server() as server:
+        load.create_topic(server.port, "read")
+        for _ in range(20):
+            load.exchange(server.port, load.produce_frame("read", range(1), load.batch(1000, 100), -1))
+        load.create_topic(server.port, "tail")
+        load.exchange(server.port, load.produce_frame("tail", range(1), load.batch(100), -1))
+        before = server.cpu_seconds()
+        result = load.run(
+            server.port, load.fetch_frame("read", 0, max_bytes=MIB), connections=4, depth=1, seconds=bench.seconds, warm_seconds=0.0
+        )
+        cpu = (server.cpu_seconds() - before) * 1e9 / max(result.bytes_in, 1)
+        rows: list[Row] = [
+            ("consume 1 KB records: throughput", "MB/s", result.bytes_in / result.seconds / 1e6),
+            ("consume 1 KB records: CPU", "ns/B", cpu),
+        ]
+        return rows + bench.measured(server, load.fetch_frame("tail", 0, max_bytes=MIB), "fetch 100 B", connections=50, depth=1)
+
+
+def transactions(bench: Bench) -> list[Row]:
+    """Stock librdkafka: begin, one record, commit."""
+    rows: list[Row] = []
+    with bench.server(durable=True) as server:
+        load.create_topic(server.port, "txn", 10)
+        counts = [0] * 10
+        deadline = time.perf_counter() + max(8 * bench.scale, 2.0)
+        threads = [threading.Thread(target=_transact_until, args=(server.bootstrap, n, counts, deadline)) for n in range(10)]
+        begin = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        rows.append(("transactions, 10 producers, durable", "txn/s", sum(counts) / (time.perf_counter() - begin)))
+        latencies = _back_to_back(server.bootstrap, int(10_000 * bench.scale), max(40 * bench.scale, 3.0))
+    latencies.sort()
+    rows.append(("back-to-back transactions, 1 producer", "txn/s", len(latencies) / sum(latencies)))
+    for share in (0.5, 0.9, 0.99, 0.999):
+        rows.append((f"back-to-back transactions: p{share * 100:g}", "ms", latencies[int(len(latencies) * share)] * 1000))
+    slow = sum(1 for one in latencies if one >= 0.018)
+    rows.append(("back-to-back transactions of 18 ms and more", "%", 100 * slow / len(latencies)))
+    return rows
+
+
+def _producer(bootstrap: str, transactional_id: str) -> Any:
+    import confluent_kafka
+
+    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "linger.ms": 0})
+    producer.init_transactions(60)
+    return producer
+
+
+def _transact_until(bootstrap: str, number: int, counts: list[int], deadline: float) -> None:
+    producer = _producer(bootstrap, f"bench-{number}")
+    while time.perf_counter() < deadline:
+        producer.begin_transaction()
+        producer.produce("txn", b"x" * 100, partition=number)
+        producer.commit_transaction(60)
+        counts[number] += 1
+
+
+def _back_to_back(bootstrap: str, count: int, most_seconds: float) -> list[float]:
+    producer = _producer(bootstrap, "bench-alone")
+    latencies: list[float] = []
+    stop = time.perf_counter() + most_seconds
+    while len(latencies) < max(count, 10) and time.perf_counter() < stop:
+        begin = time.perf_counter()
+        producer.begin_transaction()
+        producer.produce("txn", b"x" * 100, partition=0)
+        producer.commit_transaction(60)
+        latencies.append(time.perf_counter() - begin)
+    return latencies
+
+
+def start(bench: Bench) -> list[Row]:
+    """From the start of the process to the first ApiVersions answer; the best of several, an empty directory."""
+    times = []
+    for number in range(5 if issubclass(bench.server_class, Oncelog) else 2):
+        server = bench.server_class(bench.folder / f"{bench.server_class.name}-start-{number}", durable=False)
+        try:
+            times.append(server.start())
+        finally:
+            server.kill()
+    return [("start to first ApiVersions", "ms", min(times) * 1000), ("start, worst", "ms", max(times) * 1000)]
+
+
+def restart(bench: Bench) -> list[Row]:
+    """kill -9 under a full log, then the time until ApiVersions."""
+    rows: list[Row] = []
+    sizes = [bench.restart_gb]
+    if issubclass(bench.server_class, Oncelog) and bench.restart_gb >= 10:
+        sizes = [bench.restart_gb / 10, bench.restart_gb]
+    for gigabytes in sizes:
+        with bench.server(durable=True) as server:
+            load.create_topic(server.port, "fill")
+            frame = load.produce_frame("fill", range(1), load.batch(1000, 1000), -1)
+            for _ in range(max(int(gigabytes * 1e9 / len(frame)), 1)):
+                load.exchange(server.port, frame)
+            server.kill()
+            rows.append((f"restart after kill -9 with {gigabytes:g} GB", "ms", server.start() * 1000))
+    return rows
+
+
+def connections(bench: Bench) -> list[Row]:
+    """Memory of idle connections, and what a request costs among many."""
+    rows: list[Row] = []
+    with bench.server() as server:
+        load.create_topic(server.port, "small")
+        frame = load.produce_frame("small", range(1), load.batch(100), 1)
+        load.run(server.port, frame, connections=10, depth=1, seconds=0.5)
+        many = int(5_000 * min(max(bench.scale, 0.2), 1.0))
+        for count in (10, many):
+            rows += bench.measured(server, frame, f"{count} connections", connections=count, depth=1)[:2]
+        with _idle(server.port, many) as settle:
+            before = server.resident_bytes()
+            settle()
+            rows.append((f"memory of each of {many} idle connections", "KiB", (server.resident_bytes() - before) / many / 1024))
+    return rows
+
+
+@contextlib.contextmanager
+def _idle(port: int, count: int) -> Iterator[Callable[[], None]]:
+    import socket
+
+    sockets: list[socket.socket] = []
+
+    def connect() -> None:
+        for _ in range(count):
+            sockets.append(socket.create_connection(("127.0.0.1", port)))
+        load.exchange(port, load.metadata_frame([]))
+
+    try:
+        yield connect
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def partitions(bench: Bench) -> list[Row]:
+    """The same request at 1 and at many partitions of the broker, Metadata of all, and the longest that an idle request waited."""
+    most = int(10_000 * min(max(bench.scale, 0.1), 1.0)) if issubclass(bench.server_class, Oncelog) else 1_000
+    rows: list[Row] = []
+    with bench.server() as server:
+        load.create_topic(server.port, "small")
+        frame = load.produce_frame("small", range(1), load.batch(100), 1)
+        rows += bench.measured(server, frame, "1 partition", connections=50, depth=1)[:2]
+        for number in range(most // 1_000):
+            load.create_topic(server.port, f"many-{number}", 1_000)
+        rows += bench.measured(server, frame, f"{most} partitions", connections=50, depth=1)[:2]
+        begin = time.perf_counter()
+        load.exchange(server.port, load.metadata_frame(None))
+        rows.append((f"Metadata of {most} partitions, first", "ms", (time.perf_counter() - begin) * 1000))
+        begin = time.perf_counter()
+        load.exchange(server.port, load.metadata_frame(None))
+        rows.append((f"Metadata of {most} partitions, again", "ms", (time.perf_counter() - begin) * 1000))
+        probe = load.frame(18, 0, messages.ApiVersionsRequest())
+        result = load.run(server.port, probe, connections=1, depth=1, seconds=max(12 * bench.scale, 6.0))
+        rows.append((f"longest wait of a single request at {most} partitions", "ms", max(result.latencies_ms)))
+    return rows
+
+
+def parked(bench: Bench) -> list[Row]:
+    """Consumers parked on one partition: from one record's append to the last consumer's answer."""
+    import selectors
+    import socket
+
+    rows: list[Row] = []
+    with bench.server() as server:
+        load.create_topic(server.port, "parked")
+        for round_, count in enumerate((1, int(1_000 * min(max(bench.scale, 0.2), 1.0)))):
+            asked = load.fetch_frame("parked", round_, max_bytes=MIB, max_wait_ms=20_000, min_bytes=1)
+            waiting = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(count)]
+            for one in waiting:
+                one.sendall(asked)
+            time.sleep(0.5)  # all of them are parked
+            selector = selectors.DefaultSelector()
+            for one in waiting:
+                selector.register(one, selectors.EVENT_READ)
+            begin = time.perf_counter()
+            load.exchange(server.port, load.produce_frame("parked", range(1), load.batch(100), 1))
+            left = count
+            while left:
+                for key, _ in selector.select(20):
+                    selector.unregister(key.fileobj)
+                    left -= 1
+            rows.append((f"wake {count} parked consumers", "us each", (time.perf_counter() - begin) * 1e6 / count))
+            for one in waiting:
+                one.close()
+    return rows
+
+
+def producers(bench: Bench) -> list[Row]:
+    """Idempotent producers: the cost of a request while the partition knows one, and while it knows very many."""
+    from oncelog.protocol.records import build_batch
+
+    many = int(100_000 * min(max(bench.scale, 0.05), 1.0))
+    rows: list[Row] = []
+
+    def frame_of(producer_id: int) -> bytes:
+        record = (int(time.time() * 1000), None, b"x" * 100)
+        return load.produce_frame(
+            "ids", range(1), bytes(build_batch([record], producer_id=producer_id, producer_epoch=0, base_sequence=0)), 1
+        )
+
+    with bench.server() as server:
+        load.create_topic(server.port, "ids")
+        same = frame_of(1)  # answered as a duplicate from the second time on
+        rows += bench.measured(server, same, "producer ids: 1", connections=10, depth=1)[:2]
+        before = server.resident_bytes()
+        load.pump(server.port, (frame_of(2 + number) for number in range(many)))
+        rows.append((f"memory of each of {many} producer ids", "B", (server.resident_bytes() - before) / many))
+        rows += bench.measured(server, frame_of(many), f"producer ids: {many}", connections=10, depth=1)[:2]
+    return rows
+
+
+def groups(bench: Bench) -> list[Row]:
+    """Offset commits of many groups, without members (`assign` consumers)."""
+    request = messages.OffsetCommitRequest
+    rows: list[Row] = []
+
+    def commit(group: str) -> bytes:
+        partition = request.OffsetCommitRequestTopic.OffsetCommitRequestPartition(
+            partition_index=0, committed_offset=7, committed_leader_epoch=-1, committed_metadata=""
+        )
+        topics = [request.OffsetCommitRequestTopic(name="t", partitions=[partition])]
+        return load.frame(
+            8, 8, request(group_id=group, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None, topics=topics)
+        )
+
+    with bench.server() as server:
+        load.create_topic(server.port, "t")
+        find = messages.FindCoordinatorRequest
+        load.exchange(server.port, load.frame(10, 3, find(key="g", key_type=0)))
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:  # the offsets topic is being made
+            answer = messages.decode_response(ApiKey.OFFSET_COMMIT, 8, memoryview(load.exchange(server.port, commit("g")))[5:])
+            if answer.topics[0].partitions[0].error_code == 0:
+                break
+            time.sleep(0.2)
+        else:
+            raise Unavailable("offset commits are not answered without error")
+        rows += bench.measured(server, commit("g"), "commit offsets, 1 group", connections=10, depth=1)[:2]
+        load.pump(server.port, (commit(f"group-{number}") for number in range(500)))
+        rows += bench.measured(server, commit("group-250"), "commit offsets, 500 groups", connections=10, depth=1)[:2]
+    return rows
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "start": start,
+    "small-produce": small_produce,
+    "wide-produce": wide_produce,
+    "large-produce": large_produce,
+    "consume": consume,
+    "transactions": transactions,
+    "restart": restart,
+    "connections": connections,
+    "partitions": partitions,
+    "parked": parked,
+    "producers": producers,
+    "groups": groups,
+}
