@@ -27,7 +27,7 @@ from oncelog.storage.verify import verify
 from support.simfs import Died, SimFileSystem
 from support.simloop import T0_MS, StepFlusher
 
-SLICE = 150
+SLICE = 180
 LIVES = 6
 AUDIT_EVERY = 0
 DATA = Path("/data")
