@@ -23,6 +23,7 @@ $(BIN)/python:
 $(VENV)/.base: $(REQ)/base.txt pyproject.toml | $(BIN)/python
 	$(PIP) --require-hashes -r $(REQ)/base.txt
 	$(PIP) --no-deps --editable .
+	@$(BIN)/python -m compileall -q broker protocol storage coordinator
 	@touch $@
 
 $(VENV)/.spark: $(REQ)/spark.txt $(VENV)/.base

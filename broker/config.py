@@ -5,7 +5,6 @@ Later wins: defaults < `server.properties` < environment (`KAFKA_` prefix; `_` i
 
 from __future__ import annotations
 
-import difflib
 import logging
 import re
 from collections.abc import Iterable, Mapping
@@ -146,6 +145,8 @@ def check_names(values: Mapping[str, str]) -> None:
         if plain in KNOWN_UNUSED or plain.startswith(("metric.reporters", "confluent.")):
             unused.append(name)
             continue
+        import difflib
+
         near = difflib.get_close_matches(name, [*known, *KNOWN_UNUSED], n=1, cutoff=0.6)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown setting {name}{hint}")

@@ -8,16 +8,17 @@ start-up budget; `tests/unit/broker/test_dispatch.py` compares both.
 from __future__ import annotations
 
 import importlib
-import importlib.resources
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from oncelog.protocol.api_keys import ApiKey
 
 Handler = Callable[[Any, Any], Any]
 _PACKAGE = "oncelog.broker.handlers"
+_HANDLERS = Path(__file__).with_name("handlers")
 _FILE = re.compile(r"^(api_(\d+)_\w+)\.py$")
 _DECORATOR = re.compile(r"^@api\(\s*ApiKey\.(\w+),\s*(\d+),\s*(\d+)([^)]*)\)", re.MULTILINE)
 
@@ -74,7 +75,7 @@ class ApiRegistry:
         self._unstable = unstable
         self._modules: dict[int, str] = {}
         self._declared: dict[int, Api] = {}
-        for entry in importlib.resources.files(_PACKAGE).iterdir():
+        for entry in _HANDLERS.iterdir():
             found = _FILE.match(entry.name)
             declared = _DECORATOR.search(entry.read_text(encoding="utf-8")) if found else None
             if found and declared:

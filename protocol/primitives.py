@@ -8,7 +8,7 @@ import uuid
 from struct import Struct
 from typing import Final, TypeAlias
 
-from crc32c import crc32c as _crc32c
+from oncelog.protocol.crc import crc32c as _crc32c
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
