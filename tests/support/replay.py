@@ -11,7 +11,7 @@ import contextlib
 import re
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oncelog.protocol import messages
@@ -53,10 +53,11 @@ SETTLE_SECONDS = 14.0  # Kafka looks for timed out transactions every 10 s
 class Replay:
     """One recorded case against one broker. `run` replaces the recording's run part in names."""
 
-    def __init__(self, bootstrap: str, case: dict[str, Any], run: str) -> None:
+    def __init__(self, bootstrap: str, case: dict[str, Any], run: str, instead: Mapping[int, Any] | None = None) -> None:
         self.bootstrap = bootstrap
         self.case = case
         self.run = run
+        self.instead = instead or {}  # by step: what is answered differently
         self.ids: dict[int, int] = {}
         self.members: dict[str, str] = {}
         self.connections: dict[str, Connection] = {}
@@ -231,7 +232,8 @@ class Replay:
 
     def expected(self, step: dict[str, Any]) -> Any:
         """The recorded answer in the live run's names."""
-        return self.comparable(step["api"], self.translated(step["response"]), self.translated(step.get("response_batches")))
+        response = merged(step["response"], self.instead.get(step["n"]))
+        return self.comparable(step["api"], self.translated(response), self.translated(step.get("response_batches")))
 
     def translated(self, value: Any, field: str = "") -> Any:
         if isinstance(value, dict):
@@ -252,6 +254,15 @@ class Replay:
         if api in ("AddPartitionsToTxn", "ListTransactions", "DescribeProducers", "DescribeTransactions", "WriteTxnMarkers"):
             stripped = _sorted(stripped)
         return (stripped, _strip(batches)) if batches is not None else stripped
+
+
+def merged(recorded: Any, instead: Any) -> Any:
+    """`recorded` with the fields of `instead` in their places; lists of the same length item by item."""
+    if isinstance(recorded, dict) and isinstance(instead, dict):
+        return recorded | {k: merged(recorded.get(k), v) for k, v in instead.items()}
+    if isinstance(recorded, list) and isinstance(instead, list) and instead and len(recorded) == len(instead):
+        return [merged(one, other) for one, other in zip(recorded, instead, strict=True)]
+    return recorded if instead is None else instead
 
 
 def set_fields(message: MessageBase) -> Iterable[tuple[str, Any]]:

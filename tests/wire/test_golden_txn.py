@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.replay import Replay
@@ -32,6 +33,11 @@ ELSEWHERE = {
     80: "killed: unit/storage",
     93: "verification off for a while: unit/coordinator",
 }
+# an operator's marker is told to our coordinator: its transaction is over then, and a late commit is refused, not believed
+ABORTED = {"transaction_states": [{"transaction_state": "CompleteAbort", "producer_epoch": 6, "topics": []}]}
+REFUSED = {"error_code": 90}
+OURS: dict[int, dict[int, Any]] = {68: {4: None, 5: ABORTED, 6: REFUSED, 7: ABORTED}, 69: {6: REFUSED}, 70: {7: REFUSED}}
+# None: not compared, because the coordinator's own marker may be there already or not yet
 EXHAUSTED = {14, 15}  # 32,766 epochs first
 CASES = [int(path.stem.split("-")[1]) for path in sorted(GOLDEN.glob("case-*.json"))]
 
@@ -39,9 +45,11 @@ CASES = [int(path.stem.split("-")[1]) for path in sorted(GOLDEN.glob("case-*.jso
 @pytest.mark.parametrize(
     "number", [pytest.param(n, marks=[pytest.mark.slow] if n in EXHAUSTED else []) for n in CASES if n not in ELSEWHERE]
 )
-def test_case(bootstrap: str, number: int) -> None:
+def test_case(bootstrap: str, number: int, ours: bool) -> None:
     case = json.loads((GOLDEN / f"case-{number:03}.json").read_text())
-    replay = Replay(bootstrap, case, f"x{os.getpid()}{int.from_bytes(os.urandom(2), 'big')}")
+    instead = OURS.get(number, {}) if ours else {}
+    case["steps"] = [step for step in case["steps"] if instead.get(step["n"], step) is not None]
+    replay = Replay(bootstrap, case, f"x{os.getpid()}{int.from_bytes(os.urandom(2), 'big')}", instead)
     try:
         replay.go()
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from oncelog.protocol import messages
@@ -27,9 +28,22 @@ def test_every_version_is_served(bootstrap: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def values(key: ApiKey, version: int) -> dict[str, Any]:
+    """The few fields whose default Kafka does not answer: acks 0, no transaction at all, resources of no type."""
+    if key is ApiKey.PRODUCE:
+        return {"acks": -1}
+    if key is ApiKey.DESCRIBE_ACLS:
+        return {"resource_type_filter": 1, "pattern_type_filter": 3, "operation": 1, "permission_type": 1}
+    if key is ApiKey.ADD_PARTITIONS_TO_TXN and version >= 4:
+        kind = messages.AddPartitionsToTxnRequest
+        topic = kind.AddPartitionsToTxnTopic(name="no-such-topic", partitions=[0])
+        return {"transactions": [kind.AddPartitionsToTxnTransaction(transactional_id="nobody", producer_id=1, topics=[topic])]}
+    return {}
+
+
 def fault_of(bootstrap: str, key: ApiKey, version: int) -> str:
     """What is wrong with the answer to a request of nothing but defaults; empty when nothing is."""
-    request = getattr(messages, f"{key.schema_name}Request")(**({"acks": -1} if key == ApiKey.PRODUCE else {}))
+    request = getattr(messages, f"{key.schema_name}Request")(**values(key, version))
     body = b"" if (key, version) in ADVERTISED_ONLY else bytes(messages.encode_request(key, version, request))
     with Connection(bootstrap, timeout=5) as connection:
         connection.send_frame(request_frame(key, version, 7, body))
