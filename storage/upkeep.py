@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import deque
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +17,9 @@ from oncelog.storage.log_cleaner import LogCleaner
 from oncelog.storage.retention import doomed_segments
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from oncelog.storage.env import FileSystem
     from oncelog.storage.log import Log
     from oncelog.storage.log_manager import LogManager
 
@@ -34,8 +40,9 @@ class Upkeep:
         self._queue: deque[Log] = deque()
         self._next_watermarks = self._next_checkpoints = self._next_round = 0
         self._first_dirty: dict[TopicPartition, int] | None = None
-        offload = manager.flusher.offload if isinstance(manager.flusher, ThreadFlusher) else None
-        self.cleaner = LogCleaner(manager.env.fs, manager.env.clock, self._cleaned, offload)
+        self._offload = manager.flusher.offload if isinstance(manager.flusher, ThreadFlusher) else None
+        self._writing: Future[None] | None = None
+        self.cleaner = LogCleaner(manager.env.fs, manager.env.clock, self._cleaned, self._offload)
 
     def started(self) -> None:
         now_ms = self._manager.env.clock.time_ms()
@@ -53,10 +60,10 @@ class Upkeep:
             if now_ms >= self._next_checkpoints:
                 self._next_checkpoints = now_ms + CHECKPOINT_INTERVAL_MS
                 self._next_watermarks = now_ms + HIGH_WATERMARK_INTERVAL_MS
-                self.write_checkpoints(everything=True)
+                self._checkpoint(everything=True)
             elif now_ms >= self._next_watermarks:
                 self._next_watermarks = now_ms + HIGH_WATERMARK_INTERVAL_MS
-                self.write_checkpoints(everything=False)
+                self._checkpoint(everything=False)
             self._tend(now_ms)
         except OSError as error:
             _log.warning("upkeep put off error=%s", error)
@@ -98,17 +105,41 @@ class Upkeep:
         for folder in due:
             self._manager.env.fs.remove_tree(folder)
 
-    def write_checkpoints(self, *, everything: bool) -> None:
-        """High watermarks, and with `everything` recovery points and log starts. Raises OSError."""
-        fs, data_dir = self._manager.env.fs, self._manager.data_dir
-        logs = self._manager.logs()
-        checkpoints.write_offsets(fs, data_dir / checkpoints.HIGH_WATERMARKS, {log.topic_partition: log.high_watermark for log in logs})
-        if not everything:
+    def _checkpoint(self, *, everything: bool) -> None:
+        """`write_checkpoints` on a worker thread where there is one: ten thousand lines and their fsync are too long for the loop."""
+        if self._offload is None:
+            self.write_checkpoints(everything=everything)
             return
-        starts = {log.topic_partition: log.log_start_offset for log in logs if log.log_start_offset > log.segments[0].base_offset}
-        checkpoints.write_offsets(fs, data_dir / checkpoints.LOG_STARTS, starts)
-        points = {log.topic_partition: log.recovery_point for log in logs}
-        checkpoints.write_offsets(fs, data_dir / checkpoints.RECOVERY_POINTS, points)
+        if self._writing is not None and not self._writing.done():
+            return  # a slow disk; the next interval brings newer values
+        self._written()
+        self._writing = self._offload(partial(_write_all, self._manager.env.fs, self._contents(everything)))
+
+    def _written(self) -> None:
+        """Wait for what a worker is writing. Raises OSError as it did."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    def write_checkpoints(self, *, everything: bool) -> None:
+        """High watermarks, and with `everything` recovery points and log starts; on disk when it returns. Raises OSError."""
+        with contextlib.suppress(OSError):  # newer values follow here
+            self._written()
+        _write_all(self._manager.env.fs, self._contents(everything))
+
+    def _contents(self, everything: bool) -> list[tuple[Path, dict[TopicPartition, int]]]:
+        data_dir, logs = self._manager.data_dir, self._manager.logs()
+        contents = [(data_dir / checkpoints.HIGH_WATERMARKS, {log.topic_partition: log.high_watermark for log in logs})]
+        if everything:
+            starts = {log.topic_partition: log.log_start_offset for log in logs if log.log_start_offset > log.segments[0].base_offset}
+            contents.append((data_dir / checkpoints.LOG_STARTS, starts))
+            contents.append((data_dir / checkpoints.RECOVERY_POINTS, {log.topic_partition: log.recovery_point for log in logs}))
+        return contents
+
+
+def _write_all(fs: FileSystem, contents: Sequence[tuple[Path, dict[TopicPartition, int]]]) -> None:
+    for path, offsets in contents:
+        checkpoints.write_offsets(fs, path, offsets)
 
 
 def delete_old_segments(log: Log, now_ms: int) -> int:

@@ -135,7 +135,9 @@ def transactions(bench: Bench) -> list[Row]:
 def _producer(bootstrap: str, transactional_id: str) -> Any:
     import confluent_kafka
 
-    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "linger.ms": 0})
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "linger.ms": 0, "log_level": 3}
+    )
     producer.init_transactions(60)
     return producer
 
