@@ -166,7 +166,8 @@ class Replay:
             codes = set(_codes(seen))
             early = codes & {*BUSY, 3, 51} - set(_codes(expected))
             again = step["api"] in READS or early
-            assert again and time.monotonic() < deadline, (
+            failed = not again or time.monotonic() >= deadline
+            assert not failed, (
                 f"case {self.case['case']} step {step['n']} {step['api']} v{version}\n  request  {step['request']}\n"
                 f"  expected {expected}\n  answered {seen}"
             )

@@ -15,6 +15,7 @@ from support.process import BrokerProcess, wait_until
 from support.wire import Connection
 
 BACKLOG_REQUESTS = 100_000
+INVALID_RECORD = 87
 MEMORY_LIMIT_BYTES = 160 * 1024 * 1024
 
 
@@ -96,6 +97,19 @@ def test_acks_0_with_an_error_closes(bootstrap: str, name: str) -> None:
     with Connection(bootstrap) as connection:
         send(connection, ApiKey.PRODUCE, 9, produce_request(f"{name}-none", b"v", 0))
         assert connection.closed_by_peer
+
+
+def test_null_records_are_refused(bootstrap: str, name: str, ours: bool) -> None:
+    if not ours:
+        pytest.skip("Apache Kafka never answers this one")
+    create_topic(bootstrap, name)
+    kind = messages.ProduceRequest.TopicProduceData
+    data = kind(name=name, partition_data=[kind.PartitionProduceData(index=0, records=None)])
+    with Connection(bootstrap) as connection:
+        fields = {"transactional_id": None, "acks": -1, "timeout_ms": 1000, "topic_data": [data]}
+        answer = connection.request(ApiKey.PRODUCE, 9, fields)
+        assert answer.responses[0].partition_responses[0].error_code == INVALID_RECORD
+        assert produce(connection, name, b"good", -1).responses[0].partition_responses[0].base_offset == 1  # type: ignore[attr-defined]
 
 
 def test_a_waiting_fetch_wakes_up(bootstrap: str, name: str) -> None:
