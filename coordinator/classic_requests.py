@@ -126,11 +126,11 @@ def validate_offset_commit(
 ) -> ErrorCode:
     """Who may commit (Kafka's ClassicGroup.validateOffsetCommit). Without a generation only to an empty group; a transactional commit
     is fenced by its producer and may come from a client that names no member."""
+    if group.state is _S.DEAD:
+        return _E.COORDINATOR_NOT_AVAILABLE
     if generation_id < 0 and group.state is _S.EMPTY:
         return _E.NONE
     if generation_id >= 0 or member_id or group_instance_id is not None:
-        if group.state is _S.DEAD:
-            return _E.COORDINATOR_NOT_AVAILABLE
         error = group.validate_member(member_id, group_instance_id)
         if error is not _E.NONE:
             return error

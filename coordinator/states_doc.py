@@ -1,9 +1,11 @@
-"""Prints STATES.md from the transition table: `python -m oncelog.coordinator.states_doc`; a test checks that the file is not stale."""
+"""Prints STATES.md from the transition tables: `python -m oncelog.coordinator.states_doc`; a test checks that the file is not stale."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from oncelog.coordinator.classic_group import TRANSITIONS as GROUP_TRANSITIONS
+from oncelog.coordinator.classic_group import ClassicGroupState, GroupEvent, GroupOutcome
 from oncelog.coordinator.txn_state import STORED_STATES, TRANSITIONS, Event, Outcome, TransactionState
 from oncelog.protocol.errors import ErrorCode
 
@@ -19,6 +21,13 @@ The table is looked at after the checks that do not depend on the state: unknown
 51 while the last change of the id is not durable. EndTxn v5 looks at 51 first, as Apache Kafka 4.3.0 does.
 """
 
+_GROUPS = """\
+# States of a classic group
+
+Generated from `classic_group.py`. A cell is the answer, and the state that follows if it changes; `parked` is kept waiting, a dash
+is nothing. Codes: {codes}.
+"""
+
 _DEAD = TransactionState.DEAD
 _STATES: tuple[TransactionState, ...] = STORED_STATES
 
@@ -27,7 +36,34 @@ def render() -> str:
     """The whole file."""
     codes = sorted({outcome.error for outcome in TRANSITIONS.values()} - {ErrorCode.NONE})
     parts = [_INTRODUCTION.format(codes=", ".join(f"{code.value} {code.name}" for code in codes)), _table(), "\n## Chart\n", _chart()]
+    group_codes = sorted({each.error for each in GROUP_TRANSITIONS.values() if each.error})
+    listed = ", ".join(f"{code.value} {code.name}" for code in group_codes)
+    parts += [_GROUPS.format(codes=listed), _group_table(), "\n## Chart\n", _group_chart()]
     return "\n".join(parts)
+
+
+def _group_table() -> str:
+    head = ["event", *(state.value for state in ClassicGroupState)]
+    rows = [[event.value, *(_group_cell(event, GROUP_TRANSITIONS[state, event]) for state in ClassicGroupState)] for event in GroupEvent]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]) + "\n"
+
+
+def _group_cell(event: GroupEvent, outcome: GroupOutcome) -> str:
+    asked = event not in (GroupEvent.ALL_JOINED, GroupEvent.ALL_LEFT)
+    answer = str(outcome.error.value) if outcome.error is not None else "parked" if asked else "-"
+    return answer if outcome.next_state is None else f"{answer} -> {outcome.next_state.value}"
+
+
+def _group_chart() -> str:
+    arrows: dict[tuple[ClassicGroupState, ClassicGroupState], list[str]] = {}
+    for (state, event), outcome in GROUP_TRANSITIONS.items():
+        if outcome.next_state is not None:
+            arrows.setdefault((state, outcome.next_state), []).append(event.value)
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> Empty: first JoinGroup or OffsetCommit"]
+    for (state, following), events in arrows.items():
+        target = "[*]" if following is ClassicGroupState.DEAD else following.value
+        lines.append(f"    {state.value} --> {target}: {' / '.join(events)}")
+    return "\n".join([*lines, "```", ""])
 
 
 def _table() -> str:
