@@ -29,7 +29,9 @@ def wait_until(condition: Callable[[], T], seconds: float = 15.0, what: str = "t
 
 
 class BrokerProcess:
-    """`oncelog serve` on a free port of 127.0.0.1; a restart keeps the port."""
+    """`oncelog serve` on a free port of 127.0.0.1; a restart keeps the port. `launcher`: what Python is to run."""
+
+    launcher: tuple[str, ...] = ("-m", "oncelog.broker")
 
     def __init__(self, data_dir: Path, overrides: Mapping[str, str] | None = None, env: Mapping[str, str] | None = None) -> None:
         self.data_dir = data_dir
@@ -55,7 +57,7 @@ class BrokerProcess:
     def start(self) -> BrokerProcess:
         """Start and wait until it says that it serves."""
         assert not self.running
-        command = [sys.executable, "-m", "oncelog.broker", "serve", "--port", str(self.port), "--data-dir", str(self.data_dir)]
+        command = [sys.executable, *self.launcher, "serve", "--port", str(self.port), "--data-dir", str(self.data_dir)]
         for key, value in self.overrides.items():
             command += ["--override", f"{key}={value}"]
         seen = self.output.stat().st_size if self.output.exists() else 0
