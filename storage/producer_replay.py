@@ -26,6 +26,8 @@ def replay_batch(state: ProducerState, header: BatchHeader, batch: bytes | memor
     if header.producer_id < 0:
         return None
     if not header.is_control:
+        if header.is_transactional:
+            _end_if_marker_is_lost(state, header, arrival_ms)
         state.append_batch(header, arrival_ms)
         return None
     assert batch is not None
@@ -45,6 +47,22 @@ def replay_batch(state: ProducerState, header: BatchHeader, batch: bytes | memor
     aborted = state.aborted_txn(completed) if completed.aborted else None
     state.complete(completed)
     return aborted
+
+
+def _end_if_marker_is_lost(state: ProducerState, header: BatchHeader, arrival_ms: int) -> None:
+    """A producer with an open transaction gets a higher epoch by a marker only: damage took that marker, another transaction begins here.
+    How the earlier one ended the `.txnindex` still knows (`aborted_of`)."""
+    entry = state.get(header.producer_id)
+    if entry is None or entry.current_txn_first_offset is None or header.producer_epoch <= entry.epoch:
+        return
+    _log.warning(
+        "marker missing producer_id=%d first_offset=%d before=%d", entry.producer_id, entry.current_txn_first_offset, header.base_offset
+    )
+    completed = state.end_transaction(
+        entry.producer_id, header.producer_epoch, entry.coordinator_epoch, header.base_offset - 1, header.max_timestamp, arrival_ms, True
+    )
+    assert completed is not None
+    state.complete(completed)
 
 
 def replay_segment(state: ProducerState, segment: Segment, from_offset: int, to_offset: int) -> list[AbortedTxn]:
@@ -87,27 +105,32 @@ def state_at(fs: FileSystem, folder: Path, segments: Iterable[Segment], log_star
 def aborted_of(log: Log, segment: Segment) -> list[AbortedTxn]:
     """The entries that the markers of `segment` call for. Raises OSError.
 
-    Where compaction removed the records of an aborted transaction the marker stands alone: then an entry of the file is believed.
+    Where compaction removed the records of an aborted transaction, or damage its marker, an entry of the file is believed.
     """
     state = state_at(log.env.fs, log.folder, log.segments, log.log_start_offset, segment.base_offset)
     right = {entry.last_offset: entry for entry in replay_segment(state, segment, segment.base_offset, log.log_end_offset)}
     if len(right) == len(segment.aborted) and all(right.get(entry.last_offset) == entry for entry in segment.aborted):
         return segment.aborted
     for entry in segment.aborted:
-        if entry.last_offset not in right and _is_abort_marker(segment, entry):
+        if entry.last_offset not in right and _is_believed(log, segment, entry):
             right[entry.last_offset] = entry
     return [right[offset] for offset in sorted(right)]
 
 
-def _is_abort_marker(segment: Segment, entry: AbortedTxn) -> bool:
+def _is_believed(log: Log, segment: Segment, entry: AbortedTxn) -> bool:
+    """Its marker stands there without the records, or damage took the marker or made it unreadable."""
+    if not segment.base_offset <= entry.last_offset < log.log_end_offset:
+        return False
     position = segment.locate(entry.last_offset)
     if position is None:
-        return False
+        return segment is not log.active_segment
     _, header = next(segment.headers(position))
-    if not header.is_control or header.producer_id != entry.producer_id or header.last_offset != entry.last_offset:
+    if header.base_offset > entry.last_offset:
+        return True
+    if not header.is_control or header.producer_id != entry.producer_id:
         return False
     try:
         marker = parse_end_transaction_marker(segment.read_at(position, header.size_bytes))
     except CorruptBatch:
-        return False
+        return True
     return marker is not None and not marker.commit
