@@ -21,6 +21,8 @@ from oncelog.storage.env import File, FileSystem
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
+TURN_SECONDS = 0.004  # of one turn of the loop, for all logs together
+
 _log = logging.getLogger(__name__)
 
 
@@ -115,13 +117,19 @@ class ThreadFlusher:
             self._loop.call_soon(self._submit)
 
     def _submit(self) -> None:
+        """Hand over what is wanted; of very many logs some now and the rest in the next turn."""
         self._scheduled = False
+        stop = self._loop.time() + TURN_SECONDS
         for log in [log for log in self._wanted if log not in self._busy]:
             del self._wanted[log]
             job = log.begin_flush()
             if job is not None:
                 self._busy.add(log)
                 self._jobs.put((log, job))
+            if self._loop.time() > stop:
+                self._scheduled = True
+                self._loop.call_soon(self._submit)
+                return
 
     def offload(self, job: Callable[[], None]) -> Future[None]:
         """Run other slow file work on a thread of its own; its outcome is polled."""
@@ -150,10 +158,15 @@ class ThreadFlusher:
 
     def _complete(self) -> None:
         self._told = False  # before looking: what is done after it tells again
+        stop = self._loop.time() + TURN_SECONDS
         while self._done:
             log, job, error = self._done.popleft()
             self._busy.discard(log)
             log.end_flush(job, error)
+            if self._done and self._loop.time() > stop:
+                self._told = True
+                self._loop.call_soon(self._complete)
+                break
         if self._wanted and not self._scheduled:
             self._submit()
 

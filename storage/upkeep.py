@@ -80,7 +80,7 @@ class Upkeep:
         self._clean(now_ms)
 
     def _clean(self, now_ms: int) -> None:
-        compacted = [log for log in self._manager.logs() if log.config.compact and log.offline is None and len(log.segments) > 1]
+        compacted = [log for log in _compacted(self._manager.logs()) if log.offline is None and len(log.segments) > 1]
         if not compacted:
             return
         for log in compacted:
@@ -135,6 +135,19 @@ class Upkeep:
             contents.append((data_dir / checkpoints.LOG_STARTS, starts))
             contents.append((data_dir / checkpoints.RECOVERY_POINTS, {log.topic_partition: log.recovery_point for log in logs}))
         return contents
+
+
+def _compacted(logs: Sequence[Log]) -> list[Log]:
+    """Asked every second of up to ten thousand logs, so each setting is looked at once; partitions of a topic share theirs."""
+    policies: dict[int, bool] = {}
+    found = []
+    for log in logs:
+        compact = policies.get(id(log.config))
+        if compact is None:
+            compact = policies[id(log.config)] = log.config.compact
+        if compact:
+            found.append(log)
+    return found
 
 
 def _write_all(fs: FileSystem, contents: Sequence[tuple[Path, dict[TopicPartition, int]]]) -> None:
