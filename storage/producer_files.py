@@ -95,6 +95,15 @@ def vouch(fs: FileSystem, folder: Path, segments: Iterable[Segment]) -> None:
         fs.write_atomic(path, json.dumps(known, separators=(",", ":")).encode())
 
 
+def disown(fs: FileSystem, folder: Path, safe: Iterable[Segment]) -> None:
+    """Vouch for `safe` segments only: another may have grown behind the voucher and lost just that in a power cut. Raises OSError."""
+    bases = {segment.base_offset for segment in safe}
+    known = vouched(fs, folder)
+    if not known.keys() <= bases:
+        kept = {str(base): list(entry) for base, entry in known.items() if base in bases}
+        fs.write_atomic(folder / VOUCHER_NAME, json.dumps(kept, separators=(",", ":")).encode())
+
+
 def vouched(fs: FileSystem, folder: Path) -> dict[int, tuple[int, int]]:
     """base offset -> (size, CRC); {} when absent or damaged: then the log is asked."""
     try:

@@ -12,6 +12,7 @@ import logging
 import re
 import uuid
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from oncelog.protocol.names import TopicPartition
@@ -197,9 +198,10 @@ def _check(segments: list[Segment], remembered: Remembered, topic_partition: Top
 def _sync(env: Env, folder: Path, segments: list[Segment], recovery_point: int, descriptors: Descriptors) -> None:
     """What a killed process left in the page cache is read like the rest, but a power cut could still take it: from here on it counts
     as durable, so it has to be. Raises OSError."""
+    safe = [segment for segment, following in pairwise(segments) if following.base_offset <= recovery_point]
+    producer_files.disown(env.fs, folder, safe)
     for slot, segment in enumerate(segments):
-        is_safe = slot + 1 < len(segments) and segments[slot + 1].base_offset <= recovery_point
-        if is_safe or segment.size == 0:
+        if slot < len(safe) or segment.size == 0:
             continue
         file = descriptors.pin(segment.log_path)
         try:

@@ -220,3 +220,30 @@ def test_lost_registry_is_rebuilt_from_the_folders(tmp_path: Path) -> None:
     kit.start()
     assert offsets(kit.log) == [0]
     assert kit.log.topic_id == topic_id
+
+
+def test_voucher_does_not_outlive_the_growth_of_its_index(tmp_path: Path) -> None:
+    kit = Kit(tmp_path)
+    kit.create()
+    kit.append(0, pid=7, txn=True)
+    kit.mark(7, False)
+    kit.log.take_snapshot()
+    kit.log.flush()
+    kit.append(0, pid=8, txn=True)
+    kit.mark(8, False)
+    index = next(kit.folder.glob("*.txnindex"))
+    index.write_bytes(index.read_bytes()[: index.stat().st_size // 2])  # a power cut took the second entry
+    kit.kill_and_start()
+    assert offsets(kit.log, isolation=1) == []
+
+
+def test_what_a_kill_left_in_the_page_cache_survives_the_next_power_cut() -> None:
+    kit, fs, _ = sim(5)
+    for number in range(20):
+        kit.append(number, pid=7)
+    fs.kill()
+    kit.start()
+    assert kit.log.high_watermark == 20
+    fs.crash()
+    kit.start()
+    assert offsets(kit.log) == list(range(20))
