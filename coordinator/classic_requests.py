@@ -97,8 +97,9 @@ def heartbeat(group: ClassicGroup, request: Heartbeat, now_ms: int) -> ErrorCode
 
 def leave(group: ClassicGroup, members: list[LeavingMember], now_ms: int) -> list[ErrorCode]:
     """Remove members, one verdict each; one rebalance for all of them."""
+    before = len(group.members)
     verdicts = [_leave(group, each, now_ms) for each in members]
-    if _E.NONE in verdicts and group.state in (_S.COMPLETING_REBALANCE, _S.STABLE, _S.PREPARING_REBALANCE):
+    if len(group.members) < before:  # a member id that was never used goes without a rebalance
         rebalance(group, now_ms)
     return verdicts
 

@@ -96,3 +96,11 @@ def test_every_pair(state: ClassicGroupState, event: GroupEvent) -> None:
     error = answer(group, event)
     assert error == outcome.error
     assert group.state is (outcome.next_state or state)
+
+
+def test_giving_back_an_unused_member_id_disturbs_nobody() -> None:
+    group = group_in(S.STABLE)
+    group.pending_members["unused"] = 9_000.0
+    assert leave(group, [LeavingMember("unused")], NOW_MS) == [ErrorCode.NONE]
+    assert group.state is S.STABLE
+    assert not group.pending_members
