@@ -182,7 +182,8 @@ class ConsumerGroups:
         if member.classic is None and not transactional and api_version < _MEMBER_EPOCH_API:
             return _E.UNSUPPORTED_VERSION
         if epoch != member.epoch:
-            return _E.STALE_MEMBER_EPOCH if member.classic is None else _E.ILLEGAL_GENERATION
+            # TxnOffsetCommit up to v5 does not know of member epochs
+            return _E.STALE_MEMBER_EPOCH if member.classic is None and not transactional else _E.ILLEGAL_GENERATION
         return _E.NONE
 
     def validate_fetch(self, group: ConsumerGroup, member_id: str | None, epoch: int) -> None:

@@ -78,9 +78,9 @@ class Machine:
         assert isinstance(found, dict)
         return found[PLACE]
 
-    def txn_commit(self, offset: int, producer_id: int) -> E:
+    def txn_commit(self, offset: int, producer_id: int, member: str = "", epoch: int = -1) -> E:
         wanted = {PLACE: OffsetToCommit(offset, -1, "")}
-        verdicts = self.groups.txn_commit_offsets("g", "", -1, None, wanted, producer_id=producer_id, producer_epoch=0)
+        verdicts = self.groups.txn_commit_offsets("g", member, epoch, None, wanted, producer_id=producer_id, producer_epoch=0)
         assert isinstance(verdicts, dict)
         return verdicts[PLACE]
 
@@ -141,6 +141,7 @@ def test_who_may_commit_to_a_consumer_group(machine: Machine) -> None:
     assert machine.commit(5, "zz", 2) is E.UNKNOWN_MEMBER_ID
     assert machine.commit(5) is E.UNKNOWN_MEMBER_ID
     assert machine.txn_commit(6, 1000) is E.NONE  # fenced by its producer
+    assert machine.txn_commit(6, 1000, "m1", 1) is E.ILLEGAL_GENERATION
     machine.beat("m1", -1)
     assert machine.commit(5) is E.NONE
 
