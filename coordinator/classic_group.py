@@ -5,9 +5,9 @@
       └──────────────────┼──────┘                                         │                                     │
                          └────────────────────────────────────────────────┴─────────────────────────────────────┘
 
-Two kinds of state. What the group's record in `__consumer_offsets` holds (generation, protocol, leader, members with their assignments)
-becomes final when that record is replayed. Who waits for an answer, who has a member id but has not joined yet and what the deadlines are is
-only remembered: after a restart members notice by an error and join again, as with Kafka.
+Two kinds of state. What the group's record in `__consumer_offsets` holds (generation, protocol, leader, members, their assignments)
+becomes final when that record is replayed. Who waits for an answer, who has a member id but has not joined yet and what the deadlines
+are is only remembered: after a restart members notice by an error and join again, as with Kafka.
 
 This module is the group and its table; `classic_rebalance` moves it, `classic_join` and `classic_requests` answer requests.
 """
