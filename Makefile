@@ -63,8 +63,9 @@ crash: $(VENV)/.dev ## real processes killed, RUNS times
 sim: $(VENV)/.dev ## whole brokers on virtual time from SEED on
 	$(call pytest,sim,tests/sim) --seed $(SEED) --runs $(RUNS)
 
-spark: $(VENV)/.dev ## the PySpark jobs, long form
+spark: $(VENV)/.dev ## the PySpark jobs, long form: drivers killed at RUNS random moments
 	$(call pytest,spark,tests/spark)
+	$(BIN)/python tests/spark/kills.py --runs $(RUNS)
 
 bench: $(VENV)/.dev ## ratios against AGAINST=kafka,kfake in the same run
 	$(BIN)/python -m tests.bench --against $(AGAINST)
