@@ -166,7 +166,8 @@ def _check(segments: list[Segment], remembered: Remembered, topic_partition: Top
     first_dirty = len(segments) - 1
     if not remembered.clean:
         point = remembered.recovery_point
-        first_dirty = max((slot for slot, segment in enumerate(segments) if segment.base_offset <= point), default=0)
+        # at the point exactly begins a segment whose predecessor was perhaps not sealed yet: its indexes may be torn
+        first_dirty = max((slot for slot, segment in enumerate(segments) if segment.base_offset < point), default=0)
     durable = max(remembered.recovery_point, remembered.high_watermark)
     end = segments[0].base_offset
     for slot, segment in enumerate(segments[:first_dirty]):
@@ -198,7 +199,7 @@ def _check(segments: list[Segment], remembered: Remembered, topic_partition: Top
 def _sync(env: Env, folder: Path, segments: list[Segment], recovery_point: int, descriptors: Descriptors) -> None:
     """What a killed process left in the page cache is read like the rest, but a power cut could still take it: from here on it counts
     as durable, so it has to be. Raises OSError."""
-    safe = [segment for segment, following in pairwise(segments) if following.base_offset <= recovery_point]
+    safe = [segment for segment, following in pairwise(segments) if following.base_offset < recovery_point]
     producer_files.disown(env.fs, folder, safe)
     for slot, segment in enumerate(segments):
         if slot < len(safe) or segment.size == 0:
