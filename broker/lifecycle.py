@@ -103,8 +103,7 @@ class Broker:
             listener = self._listener(config, handler, shared)
             await listener.open()
             self.listeners.append(listener)
-        gc.collect()
-        gc.freeze()
+        gc.freeze()  # without a collection, which would stand between the start and the first answer
         self._schedule()
 
     def _listener(self, config: ListenerConfig, handler: RequestHandler, shared: memoryview) -> Listener:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -154,6 +155,7 @@ async def _serve(settings: BrokerConfig, directory: Path) -> int:
     except BaseException:
         broker.close()
         raise
+    gc.enable()
     _announce(broker.context.node_id, [(listener.name, listener.config.host, listener.port) for listener in broker.listeners], directory)
     _keep_large_buffers()  # after the first client may come: it loads ctypes
     await stopping.wait()
