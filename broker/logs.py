@@ -11,6 +11,11 @@ import sys
 FORMATS = ("text", "json")
 
 
+def warm_up() -> None:
+    """Import what the first line needs; meant for a worker thread, once clients are served."""
+    import structlog  # noqa: F401
+
+
 class LazyFormatter(logging.Formatter):
     """structlog's formatter, made when there is something to format."""
 
@@ -40,7 +45,7 @@ def configure(level: str, form: str = "text") -> None:
 def _formatter(form: str) -> logging.Formatter:
     import structlog
 
-    before = [
+    before: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -141,6 +141,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 
 async def _serve(settings: BrokerConfig, directory: Path) -> int:
+    from oncelog.broker import logs
     from oncelog.broker.lifecycle import Broker
     from oncelog.storage.env import system_env
     from oncelog.storage.flush import ThreadFlusher
@@ -158,6 +159,7 @@ async def _serve(settings: BrokerConfig, directory: Path) -> int:
     gc.enable()
     _announce(broker.context.node_id, [(listener.name, listener.config.host, listener.port) for listener in broker.listeners], directory)
     _keep_large_buffers()  # after the first client may come: it loads ctypes
+    await loop.run_in_executor(None, logs.warm_up)
     await stopping.wait()
     _log.info("stopping")
     await broker.stop()

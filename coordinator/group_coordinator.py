@@ -39,7 +39,7 @@ from oncelog.coordinator.group_config import GroupConfig
 from oncelog.coordinator.group_shard import GroupShard, group_record, group_tombstone
 from oncelog.coordinator.offsets import CommittedOffset, OffsetToCommit, commit_record, tombstone
 from oncelog.coordinator.result import CoordinatorRecord, Result
-from oncelog.coordinator.runtime import CoordinatorRuntime, Deferred, LogPosition, Reply
+from oncelog.coordinator.runtime import CoordinatorRuntime, Deferred, LogPosition, Reply, coordinator_error
 from oncelog.coordinator.timers import Timer
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
@@ -159,7 +159,7 @@ class GroupCoordinator:
         result = join(group, request, self.config, self.runtime.now_ms())
         if result is not None:
             position = self._settle(group)
-            return self.runtime.reply_when_durable(result, position)
+            return self.runtime.reply_when_durable(result, position, lambda code: JoinGroupResult(code, result.member_id))
         parked: Deferred[JoinGroupResult] = Deferred()
         self._joins.setdefault((group.group_id, request.member_id or request.new_member_id), deque()).append(parked)
         self._settle(group)
@@ -285,13 +285,24 @@ class GroupCoordinator:
             parked = queue.popleft()
             if not queue:
                 del waiting[(answer.group_id, answer.member_id)]
-            self._resolve(parked, answer.result, position)  # type: ignore[arg-type]
+            self._resolve(parked, answer.result, position)
 
-    def _resolve(self, parked: Deferred[JoinGroupResult], result: JoinGroupResult, position: LogPosition | None) -> None:
+    def _resolve(
+        self,
+        parked: Deferred[JoinGroupResult] | Deferred[SyncGroupResult],
+        result: JoinGroupResult | SyncGroupResult,
+        position: LogPosition | None,
+    ) -> None:
+        """Answer now, or when the group's record is on disk; with the error when it never will be."""
+
+        def settle(error: KafkaError | None) -> None:
+            told = result if error is None else replace(result, error=coordinator_error(error).code)
+            parked.resolve(told)  # type: ignore[arg-type]
+
         if position is None or result.error is not _E.NONE:
-            parked.resolve(result)
-            return
-        self.runtime.when_durable(position, lambda error: parked.resolve(result) if error is None else parked.fail(error))
+            settle(None)
+        else:
+            self.runtime.when_durable(position, settle)
 
     def _write_group(self, group: ClassicGroup, assignments: dict[str, bytes] | None) -> LogPosition | None:
         completing = group.state is _S.COMPLETING_REBALANCE
@@ -390,10 +401,7 @@ class GroupCoordinator:
             )
             return Result(verdicts, records)
 
-        try:
-            return self.runtime.submit(group_id, decide, producer=producer)
-        except KafkaError as refused:
-            return dict.fromkeys(offsets, refused.code)
+        return self.runtime.submit(group_id, decide, producer=producer, refused=lambda code: dict.fromkeys(offsets, code))
 
     def _may_commit(
         self, group_id: str, member_id: str, generation_id: int, group_instance_id: str | None, *, transactional: bool, api_version: int
@@ -438,7 +446,9 @@ class GroupCoordinator:
                     found[place] = _fetched(committed.get(place))
             return Result(found)
 
-        return self.runtime.submit(group_id, decide)
+        if places is None:
+            return self.runtime.submit(group_id, decide)
+        return self.runtime.submit(group_id, decide, refused=lambda code: dict.fromkeys(places, FetchedOffset(error=code)))
 
     def delete_offsets(self, group_id: str, places: Iterable[TopicPartition]) -> Reply[dict[TopicPartition, ErrorCode]]:
         """Forget committed offsets of topics that nobody in the group subscribes to. Raises KafkaError for the whole request."""
@@ -460,7 +470,7 @@ class GroupCoordinator:
             known = shard.offsets.places_of(group_id)
             return Result(verdicts, tuple(tombstone(group_id, p) for p, code in verdicts.items() if code is _E.NONE and p in known))
 
-        return self.runtime.submit(group_id, decide)
+        return self.runtime.submit(group_id, decide, refused=lambda code: dict.fromkeys(verdicts, code))
 
     def _subscribed(self, group: ClassicGroup) -> set[str] | None:
         """Topics that members subscribe to; None: it cannot be told, so all count."""
@@ -506,10 +516,9 @@ class GroupCoordinator:
         def decide(shard: GroupShard, _now_ms: int) -> Result[ErrorCode]:
             return Result(_E.NONE, self._removal(shard, group_id))
 
-        try:
-            reply = self.runtime.submit(group_id, decide)
-        except KafkaError as error:
-            return error.code
+        reply = self.runtime.submit(group_id, decide, refused=lambda code: code)
+        if reply is not _E.NONE and isinstance(reply, ErrorCode):
+            return reply
         self._forget(group_id)
         return reply
 

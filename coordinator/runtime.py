@@ -224,15 +224,28 @@ class CoordinatorRuntime(Generic[S]):
         position = None if durable else LogPosition(partition, slot.end)
         return Written(result.response, result.effects, position, bool(result.records))
 
-    def submit(self, id: str, decide: Callable[[S, int], Result[T]], *, producer: tuple[int, int] | None = None) -> Reply[T]:
+    def submit(
+        self,
+        id: str,
+        decide: Callable[[S, int], Result[T]],
+        *,
+        producer: tuple[int, int] | None = None,
+        refused: Callable[[ErrorCode], T] | None = None,
+    ) -> Reply[T]:
         """Decide for `id`, append, replay, call the effects (plain callables) and answer when durable.
 
-        `producer`: (id, epoch) when the records belong to a transaction (offset commits). Raises as `write`.
+        `producer`: (id, epoch) when the records belong to a transaction (offset commits). `refused` makes the answer of an error, be it
+        the decision's, the append's or the disk's; without it the error is raised, as `write` does, or fails the future.
         """
-        written = self.write(id, decide, producer=producer)
+        try:
+            written = self.write(id, decide, producer=producer)
+        except KafkaError as error:
+            if refused is None:
+                raise
+            return refused(error.code)
         for effect in written.effects:
             effect()
-        return self.reply_when_durable(written.response, written.position)
+        return self.reply_when_durable(written.response, written.position, refused)
 
     def when_durable(self, position: LogPosition, callback: Callable[[KafkaError | None], None]) -> None:
         """Call back, at once or later on the loop's thread, when `position` is on disk; with the error when it never will be."""
@@ -253,8 +266,10 @@ class CoordinatorRuntime(Generic[S]):
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
-    def reply_when_durable(self, response: T, position: LogPosition | None) -> Reply[T]:
-        """`response`, or a future of it that fails with KafkaError when the disk does."""
+    def reply_when_durable(
+        self, response: T, position: LogPosition | None, refused: Callable[[ErrorCode], T] | None = None
+    ) -> Reply[T]:
+        """`response`, or a future of it. When the disk fails the future gives `refused(code)`; without it, it fails with KafkaError."""
         if position is None:
             return response
         deferred: Deferred[T] = Deferred()
@@ -262,6 +277,8 @@ class CoordinatorRuntime(Generic[S]):
         def settle(error: KafkaError | None) -> None:
             if error is None:
                 deferred.resolve(response)
+            elif refused is not None:
+                deferred.resolve(refused(coordinator_error(error).code))
             else:
                 deferred.fail(coordinator_error(error))
 
