@@ -11,8 +11,12 @@ import pytest
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.records import build_batch
 from oncelog.storage.checkpoints import CLEAN_MARKER
-from oncelog.storage.env import File, OsFileSystem
+from oncelog.storage.config import LogConfig
+from oncelog.storage.env import File, OsFileSystem, system_env
+from oncelog.storage.flush import InlineFlusher
+from oncelog.storage.log_manager import LogManager
 from oncelog.storage.segment import Segment
+from support.golden_storage import unpack
 from support.simfs import Died, SimFileSystem
 from support.storage_kit import T0, TP, Kit, offsets
 
@@ -325,3 +329,21 @@ def test_case_74_a_start_reads_the_ends_of_logs_only(tmp_path: Path, clean: bool
     for path, size in sizes.items():
         if path != active or clean:
             assert fs.read_bytes.get(path, 0) < 80_000 < size, path
+
+
+def test_case_1_indexes_made_from_kafkas_logs_are_kafkas(tmp_path: Path) -> None:
+    """Of sealed segments; the few that Kafka wrote across a restart, where its counter began again, differ."""
+    manager = LogManager(system_env(), unpack("clean", tmp_path), LogConfig(producer_id_expiration_ms=2**31 - 1), InlineFlusher())
+    manager.start()
+    same = other = 0
+    for log in manager.logs():
+        for segment in list(log.segments)[:-1]:
+            paths = [Path(segment.log_path).with_suffix(suffix) for suffix in (".index", ".timeindex")]
+            before = [path.read_bytes() for path in paths]
+            segment.rebuild_indexes("test")
+            segment.save_indexes(final=True)
+            same, other = (same + 1, other) if [path.read_bytes() for path in paths] == before else (same, other + 1)
+    manager.stop()
+    print(f"same={same} other={other}")
+    assert same > 20
+    assert other <= 5
