@@ -10,10 +10,7 @@ import pytest
 from support.programs import facts, output
 
 FOLDER = Path(__file__).parent / "node"
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("node") is None or shutil.which("npm") is None, reason="needs Node.js and npm"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("node") is None or shutil.which("npm") is None, reason="needs Node.js and npm")
 
 
 @pytest.fixture(scope="module")
