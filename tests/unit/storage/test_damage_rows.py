@@ -324,3 +324,24 @@ def check(served: TxnDirectory, committed: Values, may_be_lost: Values, new: Val
     assert seen <= committed | new
     assert committed - seen <= may_be_lost
     assert new <= seen
+
+
+@pytest.mark.xfail(strict=True, reason="with no later batch of the producer nobody knows how the transaction ended, so it is aborted")
+def test_lost_commit_marker_of_an_id_that_went_on_elsewhere(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    filled = TxnDirectory(data_dir)
+    for place in (PLACE, OTHER):
+        filled.logs.create_topic(place.topic, 1)
+    pair = filled.init("t")
+    filled.put(b"c", pair, 0, "t")
+    pair = filled.end("t", pair, commit=True)
+    filled.put(b"p")
+    filled.clock.now_ms += 10
+    filled.put(b"elsewhere", pair, 0, "t", OTHER)
+    filled.end("t", pair, commit=True)
+    filled.logs._upkeep.write_checkpoints(everything=True)
+    filled.kill()
+    (data_dir / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+    assert Place(data_dir).flip(1) == set()
+    with contextlib.closing(TxnDirectory(data_dir, filled.clock.now_ms)) as served:
+        assert served.values(committed=True) == [b"c", b"p"]
