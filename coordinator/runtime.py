@@ -266,9 +266,7 @@ class CoordinatorRuntime(Generic[S]):
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
-    def reply_when_durable(
-        self, response: T, position: LogPosition | None, refused: Callable[[ErrorCode], T] | None = None
-    ) -> Reply[T]:
+    def reply_when_durable(self, response: T, position: LogPosition | None, refused: Callable[[ErrorCode], T] | None = None) -> Reply[T]:
         """`response`, or a future of it. When the disk fails the future gives `refused(code)`; without it, it fails with KafkaError."""
         if position is None:
             return response

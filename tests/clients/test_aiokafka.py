@@ -54,8 +54,8 @@ def test_two_members_rebalance(bootstrap: str, name: str) -> None:
 
 async def until(condition: Any) -> None:
     """Waits on the client's own loop; the scenario's time limit ends it."""
-    while not condition():
-        await asyncio.sleep(0.02)  # noqa: ASYNC110 - the client offers no event for this
+    while not condition():  # noqa: ASYNC110 - the client offers no event for this
+        await asyncio.sleep(0.02)
 
 
 def test_transactions_commit_abort_and_offsets(bootstrap: str, name: str) -> None:

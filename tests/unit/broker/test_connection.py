@@ -82,7 +82,7 @@ class Handler:
     def handle(self, frame: memoryview, connection: Connection) -> Any:
         text = bytes(frame)
         self.seen.append(text)
-        if text.startswith(b"park") or text.startswith(b"block"):
+        if text.startswith((b"park", b"block")):
             future = self.parked[text] = asyncio.get_running_loop().create_future()
             return BlockedRequests(future) if text.startswith(b"block") else future
         if text == b"bad":
@@ -201,7 +201,10 @@ def test_sizes_that_cannot_be(size: int) -> None:
     assert wire.transport.closed
 
 
-@pytest.mark.parametrize(("head", "told"), [(b"\x16\x03\x01\x02\x00\x01\x00", "TLS"), (b"GET / HTTP/1.1\r\n", "HTTP"), (b"POST / HT", "HTTP")])
+OTHER_PROTOCOLS = [(b"\x16\x03\x01\x02\x00\x01\x00", "TLS"), (b"GET / HTTP/1.1\r\n", "HTTP"), (b"POST / HT", "HTTP")]
+
+
+@pytest.mark.parametrize(("head", "told"), OTHER_PROTOCOLS)
 def test_other_protocols_are_named(head: bytes, told: str) -> None:
     for step in (1, 100):
         wire = Wire()
