@@ -88,7 +88,7 @@ class Broker:
         context = self.context
         context.transactions = TransactionService(self.env, self.logs, self.config.txn, kept_in(context.store))
         context.groups = GroupCoordinator(self.env, self.logs, self.config.group)
-        context.groups.consumer.overrides = context.dynamic_configs.group_values
+        context.groups.overrides = context.dynamic_configs.group_values
         context.transactions.on_offsets_marker(context.groups.replay_marker)
         context.groups.start()
         context.transactions.start()

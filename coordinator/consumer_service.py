@@ -84,6 +84,10 @@ class ConsumerGroups:
     def find(self, group_id: str) -> ConsumerGroup | None:
         return self._runtime.shard_of(group_id).consumer_groups.get(group_id)
 
+    def tombstones(self, group: ConsumerGroup) -> tuple[CoordinatorRecord, ...]:
+        """The records that remove a group."""
+        return tuple(group_tombstones(group))
+
     def limits(self, group_id: str) -> GroupLimits:
         """The broker's settings, overridden by the group's own."""
         own, config = self.overrides(group_id), self._config

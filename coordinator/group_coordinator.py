@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from oncelog.coordinator.classic_group import (
     ClassicGroup,
@@ -31,10 +32,6 @@ from oncelog.coordinator.classic_requests import (
     sync,
     validate_offset_commit,
 )
-from oncelog.coordinator.consumer_draft import group_tombstones
-from oncelog.coordinator.consumer_group import ConsumerGroup
-from oncelog.coordinator.consumer_heartbeat import ConsumerHeartbeat, HeartbeatAnswer
-from oncelog.coordinator.consumer_service import ConsumerGroups, DescribedConsumerGroup, Visible
 from oncelog.coordinator.group_config import GroupConfig
 from oncelog.coordinator.group_shard import GroupShard, group_record, group_tombstone
 from oncelog.coordinator.offsets import CommittedOffset, OffsetToCommit, commit_record, tombstone
@@ -46,6 +43,11 @@ from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
 from oncelog.protocol.primitives import uuid_to_kafka
 from oncelog.storage.env import Env
 from oncelog.storage.log_manager import LogManager
+
+if TYPE_CHECKING:
+    from oncelog.coordinator.consumer_group import ConsumerGroup
+    from oncelog.coordinator.consumer_heartbeat import ConsumerHeartbeat, HeartbeatAnswer
+    from oncelog.coordinator.consumer_service import ConsumerGroups, DescribedConsumerGroup, Visible
 
 _log = logging.getLogger(__name__)
 _S = ClassicGroupState
@@ -105,9 +107,20 @@ class GroupCoordinator:
         self._joins: dict[tuple[str, str], deque[Deferred[JoinGroupResult]]] = {}
         self._syncs: dict[tuple[str, str], deque[Deferred[SyncGroupResult]]] = {}
         self._timers: dict[str, Timer] = {}
-        self.consumer = ConsumerGroups(self.runtime, config, logs.topics, self._dissolve, self._revive)
+        self._topics = logs.topics
+        self.overrides: Callable[[str], Mapping[str, str]] = lambda _group_id: {}
 
     # -- life
+
+    @cached_property
+    def consumer(self) -> ConsumerGroups:
+        """Groups of the consumer protocol (KIP-848); made when the first one is met, because a start without any must not wait for them."""
+        from oncelog.coordinator.consumer_service import ConsumerGroups
+
+        made = ConsumerGroups(self.runtime, self.config, self._topics, self._dissolve, self._revive)
+        made.overrides = lambda group_id: self.overrides(group_id)
+        made.start()
+        return made
 
     def start(self) -> None:
         """Load; members that were there get a full session to come back."""
@@ -118,7 +131,8 @@ class GroupCoordinator:
                 for member in group.members.values():
                     touch(member, now_ms)
                 self._watch(group)
-        self.consumer.start()
+        if any(shard.consumer_groups for shard in self.runtime.shards()):
+            assert self.consumer is not None
         self._schedule_retention()
 
     def tick(self, now_ms: float) -> None:
@@ -211,12 +225,12 @@ class GroupCoordinator:
         return _E.NONE, verdicts
 
     def _consumer_group(self, group_id: str) -> ConsumerGroup | None:
-        return None if self.runtime.loading else self.consumer.find(group_id)
+        return None if self.runtime.loading else self.runtime.shard_of(group_id).consumer_groups.get(group_id)
 
     def _drop_empty(self, group: ConsumerGroup) -> ErrorCode:
         """An empty consumer group makes way for a classic one; its offsets stay."""
         try:
-            self.runtime.write(group.group_id, lambda _shard, _now: Result(None, tuple(group_tombstones(group))))
+            self.runtime.write(group.group_id, lambda _shard, _now: Result(None, self.consumer.tombstones(group)))
         except KafkaError as error:
             return error.code
         self.consumer.forget(group.group_id)
@@ -530,14 +544,15 @@ class GroupCoordinator:
         """Tombstones of the group itself; none for one that is known by its offsets only."""
         consumer = shard.consumer_groups.get(group_id)
         if consumer is not None:
-            return tuple(group_tombstones(consumer))
+            return self.consumer.tombstones(consumer)
         return (group_tombstone(group_id),) if group_id in shard.groups else ()
 
     def _forget(self, group_id: str) -> None:
         timer = self._timers.pop(group_id, None)
         if timer is not None:
             timer.cancel()
-        self.consumer.forget(group_id)
+        if "consumer" in self.__dict__:
+            self.consumer.forget(group_id)
 
     def describe(self, group_id: str) -> DescribedGroup:
         """A classic group; Dead when there is none."""

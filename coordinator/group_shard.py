@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from oncelog.coordinator.classic_group import ClassicGroup, ClassicGroupState, ClassicMember, MemberProtocol
 from oncelog.coordinator.classic_rebalance import become_stable
-from oncelog.coordinator.consumer_group import ConsumerGroup
 from oncelog.coordinator.offsets import Offsets
 from oncelog.coordinator.result import CoordinatorRecord
 from oncelog.protocol.consumer_group_records import (
@@ -27,6 +26,9 @@ from oncelog.protocol.internal_records import (
 from oncelog.protocol.names import CONSUMER_OFFSETS
 
 _S = ClassicGroupState
+if TYPE_CHECKING:
+    from oncelog.coordinator.consumer_group import ConsumerGroup
+
 _CONSUMER_KEYS = get_args(ConsumerGroupKey)
 
 
@@ -75,6 +77,8 @@ class GroupShard:
             if value is None:
                 return
             self.groups.pop(key.group, None)
+            from oncelog.coordinator.consumer_group import ConsumerGroup
+
             group = self.consumer_groups[key.group] = ConsumerGroup(key.group)
         group.replay(key, value)
 
