@@ -10,13 +10,13 @@ Unpacking is bounded: a few kilobytes can claim to be gigabytes.
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
-import cramjam
 from oncelog.protocol.primitives import Buffer
 
 MAX_DECOMPRESSED_BYTES: Final = 1 << 28
@@ -35,6 +35,14 @@ _LZ4_LENGTH = Struct("<I")
 
 _FIRST_ROOM_BYTES: Final = 64 * 1024
 _OUT_OF_ROOM: Final = "whole buffer"  # in cramjam's message when the given room is too small
+
+
+@functools.cache
+def _native() -> Any:
+    """cramjam, loaded by the first codec that needs it: a start does without."""
+    import cramjam
+
+    return cramjam
 
 
 class Codec(IntEnum):
@@ -93,7 +101,7 @@ def _snappy(data: Buffer, level: int | None) -> bytes:
     out = bytearray(_XERIAL_HEADER)
     view = memoryview(data)
     for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
-        block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
+        block = bytes(_native().snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
         out += _LENGTH.pack(len(block))
         out += block
     return bytes(out)
@@ -119,10 +127,10 @@ def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
 
 def _unsnappy_block(block: memoryview, max_bytes: int) -> bytes:
     try:
-        if cramjam.snappy.decompress_raw_len(block) > max_bytes:
+        if _native().snappy.decompress_raw_len(block) > max_bytes:
             raise CompressionError("snappy block unpacks to more than is allowed")
-        return bytes(cramjam.snappy.decompress_raw(block))
-    except cramjam.DecompressionError as error:
+        return bytes(_native().snappy.decompress_raw(block))
+    except _native().DecompressionError as error:
         raise CompressionError(str(error)) from error
 
 
@@ -133,7 +141,7 @@ def _lz4(data: Buffer, level: int | None) -> bytes:
     how = {"mode": "default"} if level is None else {"mode": "high_compression", "compression": level}
     for start in range(0, len(view), _LZ4_BLOCK_BYTES):
         block = view[start : start + _LZ4_BLOCK_BYTES]
-        packed = bytes(cramjam.lz4.compress_block(block, store_size=False, **how))
+        packed = bytes(_native().lz4.compress_block(block, store_size=False, **how))
         if len(packed) < len(block):
             out += _LZ4_LENGTH.pack(len(packed)) + packed
         else:
@@ -143,15 +151,15 @@ def _lz4(data: Buffer, level: int | None) -> bytes:
 
 
 def _unlz4(data: Buffer, max_bytes: int) -> bytes:
-    return _unpack_into_limit(cramjam.lz4.decompress_into, data, max_bytes)
+    return _unpack_into_limit(_native().lz4.decompress_into, data, max_bytes)
 
 
 def _zstd(data: Buffer, level: int | None) -> bytes:
-    return bytes(cramjam.zstd.compress(data, level=3 if level is None else level))
+    return bytes(_native().zstd.compress(data, level=3 if level is None else level))
 
 
 def _unzstd(data: Buffer, max_bytes: int) -> bytes:
-    return _unpack_into_limit(cramjam.zstd.decompress_into, data, max_bytes)
+    return _unpack_into_limit(_native().zstd.decompress_into, data, max_bytes)
 
 
 def _unpack_into_limit(unpack: Callable[[Buffer, bytearray], int], data: Buffer, max_bytes: int) -> bytes:
@@ -161,7 +169,7 @@ def _unpack_into_limit(unpack: Callable[[Buffer, bytearray], int], data: Buffer,
         out = bytearray(room)
         try:
             size = unpack(data, out)
-        except cramjam.DecompressionError as error:
+        except _native().DecompressionError as error:
             if _OUT_OF_ROOM not in str(error):
                 raise CompressionError(str(error)) from error
             if room == max_bytes:

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import random
-import secrets
-import shutil
 import time
 import uuid
 from collections.abc import Sequence
@@ -118,16 +115,18 @@ class SystemRandom:
     """The operating system's randomness."""
 
     def uuid(self) -> uuid.UUID:
-        return uuid.UUID(bytes=secrets.token_bytes(16))
+        return uuid.UUID(bytes=os.urandom(16))
 
     def below(self, bound: int) -> int:
-        return secrets.randbelow(bound)
+        return int.from_bytes(os.urandom(16)) % bound  # the bias is below 2^-64 for every bound in use
 
 
 class SeededRandom:
     """The same values for the same seed."""
 
     def __init__(self, seed: int) -> None:
+        import random
+
         self._random = random.Random(seed)
 
     def uuid(self) -> uuid.UUID:
@@ -218,6 +217,8 @@ class OsFileSystem:
         os.unlink(path)
 
     def remove_tree(self, path: Path) -> None:
+        import shutil  # brings compression libraries along, which a start can do without
+
         shutil.rmtree(path)
 
     def sync_dir(self, path: Path) -> None:
