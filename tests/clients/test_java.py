@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from support.programs import facts, output
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "referee"))
-import apache_kafka
+from referee import apache_kafka
+from support.programs import facts
 
 pytestmark = [
     pytest.mark.java,
     pytest.mark.slow,
     pytest.mark.skipif(not apache_kafka.available(), reason="needs Java and Kafka's jars (or Maven to fetch them)"),
 ]
-SOURCES = Path(__file__).parent / "java"
-
-
-@pytest.fixture(scope="module")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("classes")
-    output(["javac", "-cp", f"{apache_kafka.jars()}/*", "-d", str(folder), *map(str, SOURCES.glob("*.java"))])
-    return folder
 
 
 @pytest.fixture
-def java(classes: Path, bootstrap: str) -> Any:
+def java(java_command: Callable[..., list[str]], bootstrap: str) -> Any:
     def run(scenario: str, *arguments: str) -> dict[str, Any]:
-        options = ["-XX:TieredStopAtLevel=1", "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
-        return facts(["java", *options, "-cp", f"{classes}:{apache_kafka.jars()}/*", "Clients", scenario, bootstrap, *arguments])
+        return facts(java_command("Clients", scenario, bootstrap, *arguments))
 
     return run
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from referee import apache_kafka
 from support.programs import output
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "referee"))
-import apache_kafka
 
 pytestmark = [
     pytest.mark.java,

@@ -39,21 +39,40 @@ def version() -> str:
 
 def available() -> bool:
     """Are Java and the jars (or Maven to fetch them) here?"""
-    return shutil.which("java") is not None and ((_cache() / ".complete").exists() or shutil.which("mvn") is not None)
+    return shutil.which("java") is not None and (_complete() or shutil.which("mvn") is not None)
 
 
 def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "apache-kafka" / version()
 
 
+def _complete() -> bool:
+    """Are all jars there? The mark holds the pom they were fetched for, so that a pom that asks for more is noticed."""
+    mark = _cache() / ".complete"
+    return mark.exists() and mark.read_bytes() == POM.read_bytes()
+
+
 def jars() -> Path:
     """The folder with the jars; fetched by Maven at first use."""
     folder = _cache()
-    if not (folder / ".complete").exists():
+    if not _complete():
         folder.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mvn", "-q", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"], check=True)
-        (folder / ".complete").touch()
+        (folder / ".complete").write_bytes(POM.read_bytes())
     return folder
+
+
+def free_ports() -> int:
+    """The first of two ports in a row that are free: the broker's and the controller's."""
+    for port in range(19300, 20000, 2):
+        with socket.socket() as one, socket.socket() as other:
+            try:
+                one.bind(("127.0.0.1", port))
+                other.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no two free ports between 19300 and 20000")
 
 
 def run_class(name: str, *arguments: str, seconds: float = 60.0) -> str:
@@ -84,9 +103,7 @@ class ApacheKafka:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._close()
+            self.kill()
 
     def _base(self) -> dict[str, str]:
         controller = f"127.0.0.1:{self.port + 1}"
@@ -125,6 +142,13 @@ class ApacheKafka:
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(STOP_SECONDS)
+        self._close()
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
         self._close()
 
     def _close(self) -> None:

@@ -7,29 +7,15 @@ Starts one fresh node, runs `pytest tests/wire tests/clients --bootstrap …` ag
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from apache_kafka import ApacheKafka, available, version
+from apache_kafka import ApacheKafka, available, free_ports, version
 
 ROOT = Path(__file__).parents[2]
 TESTS = ("tests/wire", "tests/clients")
-
-
-def free_ports() -> int:
-    """The first of two ports in a row that are free."""
-    for port in range(19300, 20000, 2):
-        with socket.socket() as one, socket.socket() as other:
-            try:
-                one.bind(("127.0.0.1", port))
-                other.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
-    raise RuntimeError("no two free ports between 19300 and 20000")
 
 
 def main(arguments: list[str]) -> int:
