@@ -21,8 +21,8 @@ def java_command(tmp_path_factory: pytest.TempPathFactory) -> Command:
     jars = f"{apache_kafka.jars()}/*"
     output(["javac", "-cp", jars, "-d", str(classes), *map(str, sorted(SOURCES.glob("*.java")))])
 
-    def command(name: str, *arguments: str, log_level: str = "warn") -> list[str]:
-        options = ["-XX:TieredStopAtLevel=1", "-Xmx256m", f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"]
+    def command(name: str, *arguments: str) -> list[str]:
+        options = ["-XX:TieredStopAtLevel=1", "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         return ["java", *options, "-cp", f"{classes}:{SOURCES}:{jars}", name, *arguments]
 
     return command

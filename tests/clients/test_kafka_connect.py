@@ -55,6 +55,7 @@ class Worker(Program):
             "heartbeat.interval.ms": "1000",
             "scheduled.rebalance.max.delay.ms": "0",
             "consumer.isolation.level": "read_committed",
+            "producer.transaction.timeout.ms": "10000",  # a new worker reads all offsets first, and waits for what a killed one left open
         }
         properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         command = java_command("org.apache.kafka.connect.cli.ConnectDistributed", str(properties))
@@ -128,7 +129,7 @@ def topic(mortal_broker: Any, name: str) -> str:
     return f"{name}-numbers"
 
 
-def test_every_source_record_once(worker: Worker, mortal_broker: Any, topic: str, name: str, tmp_path: Path) -> None:
+def test_every_source_record_once(worker: Worker, mortal_broker: Any, topic: str, name: str, tmp_path: Path, ours: bool) -> None:
     source = {"connector.class": "Numbers", "topic": topic, "counters": COUNTERS, "end": END}
     committed = Committed(mortal_broker.bootstrap, topic)
     worker.configure("source", source | {"tasks.max": 2})
@@ -140,7 +141,9 @@ def test_every_source_record_once(worker: Worker, mortal_broker: Any, topic: str
     mortal_broker.start()
     committed.until(committed.number + 500)
     assert committed.number < COUNTERS * END / 2
-    worker.configure("source", source | {"tasks.max": 3})  # the tasks before are fenced
+    worker.configure("source", source | {"tasks.max": 3})
+    if ours:  # the leader fenced the tasks before
+        assert "by='connector-worker-adminclient-source@" in mortal_broker.text()
     worker.kill()
     mortal_broker.kill()
     mortal_broker.start()
