@@ -41,10 +41,10 @@ def _read(fs: FileSystem, path: Path) -> str | None:
         return None
 
 
-def _lines(fs: FileSystem, path: Path, fields: int) -> list[list[str]]:
+def _lines(fs: FileSystem, path: Path, fields: int) -> list[list[str]] | None:
     text = _read(fs, path)
-    if not text:
-        return []
+    if text is None:
+        return None
     version, _, rest = text.partition("\n")
     count, _, body = rest.partition("\n")
     rows = [line.split() for line in body.splitlines()]
@@ -52,7 +52,7 @@ def _lines(fs: FileSystem, path: Path, fields: int) -> list[list[str]]:
     sound = version == "0" and count == str(len(rows)) and all(len(row) == fields for row in rows)
     if not sound or not all(re.fullmatch(r"-?\d+", number) for number in numbers):
         _log.warning("damaged, taken for absent file=%s", path)
-        return []
+        return None
     return rows
 
 
@@ -60,9 +60,12 @@ def _write(fs: FileSystem, path: Path, rows: list[str]) -> None:
     fs.write_atomic(path, "".join(f"{line}\n" for line in ("0", len(rows), *rows)).encode())
 
 
-def read_offsets(fs: FileSystem, path: Path) -> dict[TopicPartition, int]:
-    """`topic partition offset` lines; {} when absent or damaged."""
-    return {TopicPartition(topic, int(partition)): int(offset) for topic, partition, offset in _lines(fs, path, 3)}
+def read_offsets(fs: FileSystem, path: Path) -> dict[TopicPartition, int] | None:
+    """`topic partition offset` lines; None when absent or damaged, which says less than a checkpoint without lines."""
+    rows = _lines(fs, path, 3)
+    if rows is None:
+        return None
+    return {TopicPartition(topic, int(partition)): int(offset) for topic, partition, offset in rows}
 
 
 def write_offsets(fs: FileSystem, path: Path, offsets: Mapping[TopicPartition, int]) -> None:
@@ -71,7 +74,7 @@ def write_offsets(fs: FileSystem, path: Path, offsets: Mapping[TopicPartition, i
 
 def read_epochs(fs: FileSystem, path: Path) -> list[tuple[int, int]]:
     """(epoch, start offset) lines; [] when absent, damaged or not rising."""
-    epochs = [(int(epoch), int(start)) for epoch, start in _lines(fs, path, 2)]
+    epochs = [(int(epoch), int(start)) for epoch, start in _lines(fs, path, 2) or ()]
     rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(epochs))
     return epochs if rising else []
 

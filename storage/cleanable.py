@@ -24,11 +24,13 @@ class CleanableLog(Protocol):
     segments: Segments
     log_start_offset: int
     log_end_offset: int
-    recovery_point: int
     offline: str | None
 
     @property
     def last_stable_offset(self) -> int: ...
+
+    @property
+    def settled_end(self) -> int: ...
 
     def producers(self) -> list[ProducerStateEntry]: ...
 
@@ -50,8 +52,7 @@ def cleanable_range(log: CleanableLog, first_dirty_offset: int | None, now_ms: i
     start = log.log_start_offset if first_dirty_offset is None else first_dirty_offset
     if not log.log_start_offset <= start <= log.log_end_offset:
         start = log.log_start_offset
-    # what is not on disk yet may still be asked for by a flush
-    end = min(log.last_stable_offset, log.recovery_point, segments[-1].base_offset)
+    end = min(log.last_stable_offset, log.settled_end, segments[-1].base_offset)
     if log.config.min_compaction_lag_ms > 0:
         for segment in segments[:-1]:
             if segment.largest_timestamp > now_ms - log.config.min_compaction_lag_ms:

@@ -77,9 +77,11 @@ class Log:
         self.offline: str | None = None
         self.unsynced_folders: list[Path] = []
         self.last_snapshot_offset = -1
+        self.on_sealed: Callable[[], None] | None = None  # told when the recovery point has passed a segment
         self._flusher = flusher
         self._flushed = log_end_offset
-        self._unflushed_segments: list[Segment] = []
+        self._rolled: list[Segment] = []  # to be synced and sealed by the next flush
+        self._sealing: tuple[Segment, ...] = ()  # the flush under way does that with these
         self._actions: list[Callable[[], None]] = []
         self._waiters: list[tuple[int, int, Waiter]] = []
         self._waiter_count = 0
@@ -216,10 +218,8 @@ class Log:
         segment = Segment.create(self.descriptors, self.folder, self.log_end_offset, self.config.index_interval_bytes, now_ms)
         self.segments.add(segment)
         self._jitter_ms = self._next_jitter()
-        if old not in self._unflushed_segments:
-            self._unflushed_segments.append(old)
+        self._rolled.append(old)
         self.unsynced_folders.append(self.folder)
-        self._actions.append(partial(_seal, old))
         self.take_snapshot()
         self._flusher.request(self)
         return segment
@@ -242,9 +242,8 @@ class Log:
         """What is not on disk yet; None when all is, or the log is offline. On the loop's thread."""
         if self.offline is not None:
             return None
-        dirty = list(self._unflushed_segments)
-        if self._flushed < self.log_end_offset:
-            dirty.append(self.segments.active)
+        rolled = tuple(segment for segment in self._rolled if segment in self.segments) if self._rolled else ()
+        dirty = [*rolled, self.segments.active] if self._flushed < self.log_end_offset else list(rolled)
         if self.epochs.dirty:
             self._actions.append(self.epochs.save)
             self.epochs.dirty = False
@@ -261,8 +260,11 @@ class Log:
                 self.descriptors.unpin(path)
             self._fail(f"flush failed: {error}")
             return None
-        job = FlushJob(self.env.fs, self.log_end_offset, files, pinned, tuple(dict.fromkeys(self.unsynced_folders)), tuple(self._actions))
-        self._unflushed_segments.clear()
+        actions: list[Callable[[], None]] = [partial(_seal, segment) for segment in rolled]
+        actions += self._actions
+        job = FlushJob(self.env.fs, self.log_end_offset, files, pinned, tuple(dict.fromkeys(self.unsynced_folders)), actions)
+        self._rolled = []
+        self._sealing = rolled
         self.unsynced_folders.clear()
         self._actions = []
         self._last_flush_ms = self.env.clock.time_ms()
@@ -272,16 +274,32 @@ class Log:
         """On the loop's thread. A failed fdatasync is final: the kernel may have dropped the pages, a second one would lie."""
         for path in job.pinned:
             self.descriptors.unpin(path)
+        sealing, self._sealing = self._sealing, ()
         if error is not None:
             self._fail(f"flush failed: {error}")
             return
         self._flushed = max(self._flushed, job.end_offset)
         if job.unfinished:
             _log.warning("not written yet partition=%s error=%s", self.topic_partition, job.problem)
-            self._actions[:0] = job.unfinished
+            unsealed = sealing[len(job.actions) - len(job.unfinished) :]
+            self._rolled[:0] = unsealed
+            self._actions[:0] = job.unfinished[len(unsealed) :]
         else:
             self.recovery_point = max(self.recovery_point, job.end_offset)
+            if sealing and self.on_sealed is not None:
+                self.on_sealed()
         self._advance_high_watermark(self._flushed)
+
+    @property
+    def deletable_end(self) -> int:
+        """A segment that ends above it must not be deleted: it may still be read for the first time, or a flush is sealing it."""
+        return min(self.high_watermark, self._sealing[0].base_offset) if self._sealing else self.high_watermark
+
+    @property
+    def settled_end(self) -> int:
+        """A segment that ends above it must not be replaced: it is not on disk with its indexes, or a flush still comes to seal it."""
+        pending = self._sealing or self._rolled
+        return min(self.recovery_point, pending[0].base_offset) if pending else self.recovery_point
 
     def flush(self) -> None:
         """Return when everything appended is on disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
@@ -458,5 +476,5 @@ def _assigned(stored: bytearray | memoryview, base_offset: int, leader_epoch: in
 
 
 def _seal(segment: Segment, *, trim: bool = True) -> None:
-    """On the flusher's thread: nobody appends to the segment any more."""
+    """On the flusher's thread: nobody appends to the segment any more, and nobody renames it (`deletable_end`, `settled_end`)."""
     segment.seal_files(trim=trim)

@@ -109,8 +109,9 @@ class LogManager:
             config = self._config(topic.configs)
             for partition in range(topic.partitions):
                 tp = TopicPartition(topic.name, partition)
-                watermark = watermarks.get(tp, 0 if watermarks else -1)  # younger than the last checkpoint, or the checkpoint is gone
-                remembered = Remembered(self._clean, points.get(tp, 0), starts.get(tp, 0), watermark)
+                # not in the checkpoint: the partition is younger than that
+                watermark = -1 if watermarks is None else watermarks.get(tp, 0)
+                remembered = Remembered(self._clean, (points or {}).get(tp, 0), (starts or {}).get(tp, 0), watermark)
                 self._open(tp, topic, config, remembered, exists=str(tp) in present)
                 present.discard(str(tp))
         self._look_at_rest(present)
@@ -126,6 +127,7 @@ class LogManager:
         log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered)
         if not exists:
             log.unsynced_folders += [folder, self.data_dir]
+        log.on_sealed = self._upkeep.segment_sealed
         self._logs[tp] = log
         return log
 

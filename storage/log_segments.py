@@ -38,6 +38,9 @@ class Segments:
     def __getitem__(self, slot: int) -> Segment:
         return self._segments[slot]
 
+    def __contains__(self, segment: object) -> bool:
+        return any(segment is one for one in reversed(self._segments))
+
     @property
     def active(self) -> Segment:
         return self._segments[-1]

@@ -88,8 +88,9 @@ def vouch(fs: FileSystem, folder: Path, segments: Iterable[Segment]) -> None:
             if segment.base_offset in before:
                 known[str(segment.base_offset)] = list(before[segment.base_offset])
         elif segment.aborted:
-            data = fs.read(segment.path(".txnindex"))
-            known[str(segment.base_offset)] = [len(data), crc32c(data)]
+            with contextlib.suppress(FileNotFoundError):  # deleted since
+                data = fs.read(segment.path(".txnindex"))
+                known[str(segment.base_offset)] = [len(data), crc32c(data)]
     path = folder / VOUCHER_NAME
     if known or fs.exists(path):
         fs.write_atomic(path, json.dumps(known, separators=(",", ":")).encode())

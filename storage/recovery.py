@@ -66,6 +66,7 @@ def open_log(
     if remembered.high_watermark > end or lost_files:
         end = _report_missing(env, segments, descriptors, config, remembered, end, topic_partition)
     if not remembered.clean:
+        _forget_lost_ends(segments[-1], end)
         _sync(env, folder, segments, remembered.recovery_point, descriptors)
     start = _log_start(segments, remembered, end, topic_partition)
     epochs = LeaderEpochs(fs, folder)
@@ -194,6 +195,15 @@ def _check(segments: list[Segment], remembered: Remembered, topic_partition: Top
                 break
         end = full_end
     return max(end, segments[-1].base_offset), checked
+
+
+def _forget_lost_ends(active: Segment, end: int) -> None:
+    """Markers that were written behind `end` are lost, so their transactions are open again; other records will get these offsets.
+    Raises OSError."""
+    kept = [entry for entry in active.aborted if entry.last_offset < end]
+    if len(kept) < len(active.aborted):
+        active.replace_aborted(kept)
+        active.txn_index_checked = False
 
 
 def _sync(env: Env, folder: Path, segments: list[Segment], recovery_point: int, descriptors: Descriptors) -> None:

@@ -31,11 +31,11 @@ class Doomed(NamedTuple):
 
 
 def doomed_segments(
-    segments: Sequence[RetainedSegment], config: LogConfig, *, log_start_offset: int, high_watermark: int, log_end_offset: int, now_ms: int
+    segments: Sequence[RetainedSegment], config: LogConfig, *, log_start_offset: int, deletable_end: int, log_end_offset: int, now_ms: int
 ) -> Doomed:
     """How many of the oldest segments may be deleted.
 
-    From the oldest on, while a reason holds and the high watermark has reached the segment's end:
+    From the oldest on, while a reason holds and the segment ends at or below `deletable_end` (the high watermark at most):
     the log start passed it (compacted topics too); the log without it is still at least retention.bytes; all its records are
     older than retention.ms, by their own timestamps. An empty active segment never goes.
     """
@@ -44,7 +44,7 @@ def doomed_segments(
     for number, segment in enumerate(segments):
         active = number == len(segments) - 1
         end = log_end_offset if active else segments[number + 1].base_offset
-        if end > high_watermark or (active and segment.size == 0):
+        if end > deletable_end or (active and segment.size == 0):
             break
         too_much = excess > 0 and excess - segment.size >= 0
         if not (too_much or (not active and end <= log_start_offset) or (config.delete and _expired(segment, config, now_ms))):

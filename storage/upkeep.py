@@ -42,6 +42,7 @@ class Upkeep:
         self._first_dirty: dict[TopicPartition, int] | None = None
         self._offload = manager.flusher.offload if isinstance(manager.flusher, ThreadFlusher) else None
         self._writing: Future[None] | None = None
+        self._sealed = False
         self.cleaner = LogCleaner(manager.env.fs, manager.env.clock, self._cleaned, self._offload)
 
     def started(self) -> None:
@@ -57,7 +58,8 @@ class Upkeep:
     def run(self, now_ms: int) -> None:
         try:
             self._purge(now_ms)
-            if now_ms >= self._next_checkpoints:
+            if now_ms >= self._next_checkpoints or self._sealed:
+                self._sealed = False
                 self._next_checkpoints = now_ms + CHECKPOINT_INTERVAL_MS
                 self._next_watermarks = now_ms + HIGH_WATERMARK_INTERVAL_MS
                 self._checkpoint(everything=True)
@@ -86,7 +88,7 @@ class Upkeep:
         for log in compacted:
             log.check_txn_indexes()
         if self._first_dirty is None:
-            self._first_dirty = checkpoints.read_offsets(self._manager.env.fs, self._manager.data_dir / checkpoints.CLEANER_OFFSETS)
+            self._first_dirty = checkpoints.read_offsets(self._manager.env.fs, self._manager.data_dir / checkpoints.CLEANER_OFFSETS) or {}
         if self.cleaner.looks_for_work:  # it never goes beyond what is durable now, and recovery has to know how far that was
             self.write_checkpoints(everything=False)
         self.cleaner.step(compacted, self._first_dirty, now_ms)
@@ -95,6 +97,10 @@ class Upkeep:
         assert self._first_dirty is not None
         self._first_dirty[topic_partition] = first_dirty_offset
         checkpoints.write_offsets(self._manager.env.fs, self._manager.data_dir / checkpoints.CLEANER_OFFSETS, self._first_dirty)
+
+    def segment_sealed(self) -> None:
+        """Write the recovery points soon: a start after a crash reads all that is above them, and should not read that segment."""
+        self._sealed = True
 
     def topic_deleted(self, log: Log) -> None:
         self.cleaner.abort(log.topic_partition)
@@ -161,7 +167,7 @@ def delete_old_segments(log: Log, now_ms: int) -> int:
         list(log.segments),
         log.config,
         log_start_offset=log.log_start_offset,
-        high_watermark=log.high_watermark,
+        deletable_end=log.deletable_end,
         log_end_offset=log.log_end_offset,
         now_ms=now_ms,
     )

@@ -56,7 +56,7 @@ class FakeLog:
         return Segment.create(self.descriptors, self.folder, self.log_end_offset, 4096, T0)
 
     @property
-    def recovery_point(self) -> int:
+    def settled_end(self) -> int:
         return self.log_end_offset
 
     @property

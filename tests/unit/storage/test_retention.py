@@ -27,10 +27,8 @@ def config(**values: str) -> LogConfig:
     return parse_settings(LogConfig, {f"log.{name.replace('_', '.')}": value for name, value in values.items()})
 
 
-def doomed(segments: list[Segment], settings: LogConfig, *, log_start: int = 0, high_watermark: int = 40, log_end: int = 40) -> Doomed:
-    return doomed_segments(
-        segments, settings, log_start_offset=log_start, high_watermark=high_watermark, log_end_offset=log_end, now_ms=NOW
-    )
+def doomed(segments: list[Segment], settings: LogConfig, *, log_start: int = 0, deletable_end: int = 40, log_end: int = 40) -> Doomed:
+    return doomed_segments(segments, settings, log_start_offset=log_start, deletable_end=deletable_end, log_end_offset=log_end, now_ms=NOW)
 
 
 def four() -> list[Segment]:
@@ -65,7 +63,7 @@ def test_the_active_segment_goes_only_after_a_roll_and_never_when_empty() -> Non
 
 def test_nothing_above_the_high_watermark_goes() -> None:
     segments = [Segment(base, largest_timestamp=0) for base in (0, 10, 20, 30)]
-    assert doomed(segments, config(retention_ms="1000"), high_watermark=19).segments == 1
+    assert doomed(segments, config(retention_ms="1000"), deletable_end=19).segments == 1
 
 
 def test_segments_below_the_log_start_go_whatever_the_policy() -> None:
