@@ -3,7 +3,8 @@
 After a power cut a partition and the transaction log may disagree, because each keeps what it had synced: a marker may be missing
 although the transaction log says Complete, and the record that added a partition may be missing although its data is there.
 `resolve` puts the two together again. The rule behind every line: an end that was answered keeps its outcome, everything else may
-be aborted, and nothing stays open that no transactional id will ever end.
+be aborted, and nothing stays open that no transactional id will ever end. Where damage took a marker, the index of aborted
+transactions still tells how its transaction ended.
 """
 
 from __future__ import annotations
@@ -68,11 +69,12 @@ def markers_of(txn: TransactionMetadata) -> list[Marker]:
 
 
 class OpenTransaction(NamedTuple):
-    """An open transaction that a partition shows after it was loaded."""
+    """An open transaction that a partition shows after it was loaded. `committed`: if it has ended, damage has taken its COMMIT."""
 
     topic_partition: TopicPartition
     producer_id: int
     producer_epoch: int
+    committed: bool = False
 
 
 class Leave(Enum):
@@ -124,5 +126,5 @@ def _restore(found: OpenTransaction, txn: TransactionMetadata) -> Restore:
 
 
 def _orphan(found: OpenTransaction) -> Marker:
-    """Abort under its own epoch: nobody is left who could be fenced by a higher one."""
-    return Marker(found.topic_partition, found.producer_id, found.producer_epoch, False, 0)
+    """End it under its own epoch: nobody is left who could be fenced by a higher one."""
+    return Marker(found.topic_partition, found.producer_id, found.producer_epoch, found.committed, 0)

@@ -71,7 +71,8 @@ class Recovery:
     def _open_transactions(self) -> Iterator[OpenTransaction]:
         for log in self._logs.logs():
             for producer_id, producer_epoch, _first_offset in log.open_transactions():
-                yield OpenTransaction(log.topic_partition, producer_id, producer_epoch)
+                committed = log.lost_ends.get(producer_id, False)
+                yield OpenTransaction(log.topic_partition, producer_id, producer_epoch, committed)
 
     def _mend(self, found: list[OpenTransaction]) -> None:
         lost: dict[str, list[TopicPartition]] = defaultdict(list)

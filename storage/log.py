@@ -31,6 +31,7 @@ from oncelog.storage.leader_epochs import LeaderEpochs
 from oncelog.storage.log_read import FetchData
 from oncelog.storage.log_segments import Segments
 from oncelog.storage.producer_state import CompletedTxn, ProducerState, ProducerStateEntry
+from oncelog.storage.salvage import check_segment
 from oncelog.storage.segment import MAX_RELATIVE_OFFSET, Segment
 from oncelog.storage.txn_index import AbortedTxn
 from oncelog.storage.validation import validate
@@ -76,6 +77,7 @@ class Log:
         self.leader_epoch = max(epochs.latest, 0)
         self.offline: str | None = None
         self.unsynced_folders: list[Path] = []
+        self.lost_ends: dict[int, bool] = {}  # producer id -> committed, of open transactions whose marker damage has taken
         self.last_snapshot_offset = -1
         self.on_sealed: Callable[[], None] | None = None  # told when the recovery point has passed a segment
         self._flusher = flusher
@@ -428,6 +430,14 @@ class Log:
         self.log_start_offset = offset
         self.epochs.truncate_from_start(offset)
         self._changed()
+
+    def mend(self, segment: Segment) -> None:
+        """Part of `segment` rotted since an earlier process wrote it: mend it, or keep it aside so that what is whole can be read.
+
+        Raises OSError.
+        """
+        check_segment(segment, self.topic_partition, self.high_watermark, clean=True, tail=None)
+        self.segments.replaced += 1
 
     def check_txn_indexes(self) -> None:
         """Make sure that no aborted transaction is missing from an index, before the cleaner believes them. Raises OSError."""

@@ -13,7 +13,7 @@ from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import CorruptBatch, iter_records
 from oncelog.storage import producer_files, producer_replay
 from oncelog.storage.env import Buffer
-from oncelog.storage.segment import Segment
+from oncelog.storage.segment import DamagedSegment, Segment
 from oncelog.storage.txn_index import AbortedTxn, collect_aborted, encode_aborted
 
 if TYPE_CHECKING:
@@ -58,17 +58,25 @@ class Reader:
                 f"but we only have log segments from offset {log.log_start_offset} to {log.log_end_offset}.",
             )
         end = log.readable_end(isolation)
-        data: bytes = b""
-        upper = end
-        if offset < end:
+        while True:
             try:
-                data, upper = self._read(offset, end, max_bytes, min_one_message)
+                data, upper = self._read(offset, end, max_bytes, min_one_message) if offset < end else (b"", end)
+                aborted = (self._aborted(offset, upper) if data else []) if isolation else None
             except OSError as error:
-                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while reading {log.topic_partition}: {error}") from error
-        aborted = None
-        if isolation:
-            aborted = self._aborted(offset, upper) if data else []
-        return FetchData(data, log.high_watermark, log.last_stable_offset, log.log_start_offset, aborted)
+                self._mend(error)
+            else:
+                return FetchData(data, log.high_watermark, log.last_stable_offset, log.log_start_offset, aborted)
+
+    def _mend(self, error: OSError) -> None:
+        """What rotted on the disk is mended or taken out, then the caller may try again. Raises KafkaError(56) when that is no help."""
+        log = self._log
+        if isinstance(error, DamagedSegment) and error.segment.trusted_from > 0:
+            _log.error("damage found while reading partition=%s error=%s", log.topic_partition, error)
+            try:
+                return log.mend(error.segment)
+            except OSError as problem:
+                error = problem
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while reading {log.topic_partition}: {error}") from error
 
     def _read(self, offset: int, end: int, max_bytes: int, min_one_message: bool) -> tuple[bytes, int]:
         found = self._find(offset, end)
@@ -138,12 +146,16 @@ class Reader:
         if self._vouched.get(segment.base_offset, (0, -1)) == (len(data), crc32c(data)):
             segment.txn_index_checked = True
             return entries
-        right = producer_replay.aborted_of(self._log, segment)
-        if right != entries:
-            _log.warning("txn index rebuilt segment=%s entries=%d found=%d", segment.log_path, len(right), len(entries))
+        self.check_aborted(segment)
+        return segment.aborted
+
+    def check_aborted(self, segment: Segment, found: list[AbortedTxn] | None = None) -> None:
+        """Compare the segment's index with its markers, and write it again where it is wrong. Raises OSError."""
+        right = producer_replay.aborted_of(self._log, segment, found)
+        if encode_aborted(right) != segment.stored_aborted():
+            _log.warning("txn index rebuilt segment=%s entries=%d found=%d", segment.log_path, len(right), len(segment.aborted))
             segment.replace_aborted(right)
         segment.txn_index_checked = True
-        return segment.aborted
 
     # -- offsets by timestamp
 
@@ -155,11 +167,13 @@ class Reader:
             return log.log_start_offset, -1, max(log.epochs.epoch_of(log.log_start_offset), 0)
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             return NONE
-        try:
-            found = self._max_timestamp() if timestamp == MAX_TIMESTAMP else self._by_timestamp(timestamp)
-        except OSError as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while reading {log.topic_partition}: {error}") from error
-        return found if found[0] < log.readable_end(isolation) else NONE
+        while True:
+            try:
+                found = self._max_timestamp() if timestamp == MAX_TIMESTAMP else self._by_timestamp(timestamp)
+            except OSError as error:
+                self._mend(error)
+            else:
+                return found if found[0] < log.readable_end(isolation) else NONE
 
     def _max_timestamp(self) -> tuple[int, int, int]:
         best = max(self._log.segments, key=lambda segment: (segment.largest_timestamp, -segment.base_offset))

@@ -78,6 +78,7 @@ class Segments:
                 producer_files.discard(self._fs, self._folder, segment.base_offset)
         cleaned = Segment(self._descriptors, self._folder, new.base_offset, new.size, old[0].index_interval_bytes)
         cleaned.txn_index_checked = True
+        cleaned.trusted_from = 0
         gone = {id(segment) for segment in old}
         rest = [segment for segment in self._segments if id(segment) not in gone]
         self._set(sorted([*rest, cleaned], key=lambda segment: segment.base_offset))

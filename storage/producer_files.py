@@ -18,7 +18,6 @@ from oncelog.storage.producer_snapshot import WINDOW_NAME, decode_snapshot, deco
 from oncelog.storage.segment import Segment, file_name
 
 VOUCHER_NAME = "oncelog.txnindexes"
-_KEPT_SNAPSHOTS = 2
 
 _log = logging.getLogger(__name__)
 

@@ -85,8 +85,18 @@ def replay_segment(state: ProducerState, segment: Segment, from_offset: int, to_
     return aborted
 
 
-def state_at(fs: FileSystem, folder: Path, segments: Iterable[Segment], log_start: int, offset: int) -> ProducerState:
-    """What was known of the producers when the log ended at `offset`. Raises OSError."""
+def state_at(
+    fs: FileSystem,
+    folder: Path,
+    segments: Iterable[Segment],
+    log_start: int,
+    offset: int,
+    aborted: dict[int, list[AbortedTxn]] | None = None,
+) -> ProducerState:
+    """What was known of the producers when the log ended at `offset`. Raises OSError.
+
+    `aborted` gets what the markers of each segment aborted, by base offset, of the segments that had to be read from their beginning.
+    """
     state = ProducerState()
     begin = log_start
     loaded = producer_files.load_newest(fs, folder, offset, log_start - 1)
@@ -97,18 +107,22 @@ def state_at(fs: FileSystem, folder: Path, segments: Iterable[Segment], log_star
     for slot, segment in enumerate(ordered):
         next_base = ordered[slot + 1].base_offset if slot + 1 < len(ordered) else offset
         if next_base > begin and segment.base_offset < offset:
-            replay_segment(state, segment, begin, offset)
+            found = replay_segment(state, segment, begin, offset)
+            if aborted is not None and segment.base_offset >= begin:
+                aborted[segment.base_offset] = found
     state.map_end_offset = offset
     return state
 
 
-def aborted_of(log: Log, segment: Segment) -> list[AbortedTxn]:
-    """The entries that the markers of `segment` call for. Raises OSError.
+def aborted_of(log: Log, segment: Segment, found: list[AbortedTxn] | None = None) -> list[AbortedTxn]:
+    """The entries that the markers of `segment` call for; `found` by a replay of it, if there was one. Raises OSError.
 
     Where compaction removed the records of an aborted transaction, or damage its marker, an entry of the file is believed.
     """
-    state = state_at(log.env.fs, log.folder, log.segments, log.log_start_offset, segment.base_offset)
-    right = {entry.last_offset: entry for entry in replay_segment(state, segment, segment.base_offset, log.log_end_offset)}
+    if found is None:
+        state = state_at(log.env.fs, log.folder, log.segments, log.segments[0].base_offset, segment.base_offset)
+        found = replay_segment(state, segment, segment.base_offset, log.log_end_offset)
+    right = {entry.last_offset: entry for entry in found}
     if len(right) == len(segment.aborted) and all(right.get(entry.last_offset) == entry for entry in segment.aborted):
         return segment.aborted
     for entry in segment.aborted:

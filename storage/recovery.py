@@ -11,6 +11,7 @@ import contextlib
 import logging
 import re
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +29,7 @@ from oncelog.storage.log import Log
 from oncelog.storage.producer_replay import state_at
 from oncelog.storage.salvage import check_segment
 from oncelog.storage.segment import Segment, file_name
+from oncelog.storage.txn_index import AbortedTxn
 
 _NUMBERED = re.compile(r"(\d{20})(\.(?:log|index|timeindex|txnindex|snapshot))((?:\.deleted|\.cleaned|\.swap)?)")
 
@@ -65,6 +67,8 @@ def open_log(
     end, checked = _check(segments, remembered, topic_partition, gaps_expected=config.compact)
     if remembered.high_watermark > end or lost_files:
         end = _report_missing(env, segments, descriptors, config, remembered, end, topic_partition)
+    damaged_at = max((segment.damaged_at for segment in segments if segment.damaged_at is not None), default=-1)
+    ends = [entry for segment in segments for entry in segment.aborted] if damaged_at >= 0 else []
     if not remembered.clean:
         _forget_lost_ends(segments[-1], end)
         _sync(env, folder, segments, remembered.recovery_point, descriptors)
@@ -72,9 +76,13 @@ def open_log(
     epochs = LeaderEpochs(fs, folder)
     _load_epochs(epochs, segments, start, end)
     _drop_stray_snapshots(env, folder, segments, end)
-    state = state_at(fs, folder, segments, segments[0].base_offset, end)
+    aborted: dict[int, list[AbortedTxn]] = {}
+    state = state_at(fs, folder, segments, segments[0].base_offset, end, aborted)
     state.expire(env.clock.time_ms(), config.producer_id_expiration_ms)
     log = Log(env, folder, topic_partition, topic_id, config, descriptors, flusher, segments, state, epochs, start, end)
+    if not remembered.clean:
+        _check_txn_indexes(log, remembered.recovery_point, aborted)
+    log.lost_ends = _lost_ends(log, damaged_at, ends)
     snapshots = producer_files.snapshots(fs, folder)
     log.last_snapshot_offset = snapshots[-1] if snapshots else -1
     if checked:
@@ -204,6 +212,24 @@ def _forget_lost_ends(active: Segment, end: int) -> None:
     if len(kept) < len(active.aborted):
         active.replace_aborted(kept)
         active.txn_index_checked = False
+
+
+def _check_txn_indexes(log: Log, recovery_point: int, aborted: Mapping[int, list[AbortedTxn]]) -> None:
+    """Entries behind the recovery point were perhaps not on disk. Raises OSError."""
+    has_markers = any(entry.coordinator_epoch >= 0 for entry in log.producers())
+    for slot, segment in enumerate(log.segments):
+        sealed = slot + 1 < len(log.segments) and log.segments[slot + 1].base_offset < recovery_point
+        if not sealed and (has_markers or segment.stored_aborted()):
+            log.reader.check_aborted(segment, aborted.get(segment.base_offset))
+
+
+def _lost_ends(log: Log, damaged_at: int, aborted: Sequence[AbortedTxn]) -> dict[int, bool]:
+    """How transactions ended that look open because bytes behind their records are damaged: one that was aborted stands in the index.
+
+    Whether they ended at all only the coordinator knows.
+    """
+    known = {(entry.producer_id, entry.first_offset) for entry in aborted}
+    return {producer_id: (producer_id, first) not in known for producer_id, _, first in log.open_transactions() if first < damaged_at}
 
 
 def _sync(env: Env, folder: Path, segments: list[Segment], recovery_point: int, descriptors: Descriptors) -> None:

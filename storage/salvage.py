@@ -57,7 +57,7 @@ def check_segment(segment: Segment, topic_partition: TopicPartition, durable: in
         if tail[1] >= 0:
             known = parse_header(segment.read_at(position, HEADER_SIZE))
             walk.next_offset, walk.epoch = known.base_offset, known.partition_leader_epoch
-    begin = position
+    begin = segment.trusted_from = position
     good: list[tuple[int, BatchHeader]] = []
     while position < size:
         header = _good_batch(walk, position)
@@ -210,10 +210,12 @@ def _take_out(walk: _Walk, size: int, topic_partition: TopicPartition) -> None:
     segment = walk.segment
     for (position, end), (first, resumed) in zip(walk.holes, walk.lost, strict=True):
         if end == size and _is_torn(segment, position):
+            segment.damaged_at = first
             _log.warning("torn tail cut partition=%s offset=%d bytes=%d", topic_partition, first, end - position)
             continue
         name = f"quarantine-{segment.base_offset:020d}-{position}-{first}"
         kept = segment.copy_aside(name, position, end)
+        segment.damaged_at = first
         _log.error(
             "damaged batches taken out partition=%s offsets=%d..%s bytes=%d kept_in=%s",
             topic_partition,
@@ -223,7 +225,7 @@ def _take_out(walk: _Walk, size: int, topic_partition: TopicPartition) -> None:
             kept,
         )
     if len(walk.holes) == 1 and walk.holes[0][1] == size:
-        segment.truncate(walk.holes[0][0])
+        segment.cut(walk.holes[0][0])
         segment.was_cut = True
         return
     segment.rewrite(list(_kept_ranges(walk.holes, size)))

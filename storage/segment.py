@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from struct import Struct
 
-from oncelog.protocol.records import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
+from oncelog.protocol.primitives import crc32c
+from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
 from oncelog.storage.descriptors import Descriptors
 from oncelog.storage.env import Buffer
 from oncelog.storage.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
@@ -33,6 +34,14 @@ _WALK = Struct(">qi11xi")  # base offset, batch length, last offset delta
 _log = logging.getLogger(__name__)
 
 
+class DamagedSegment(OSError):
+    """Bytes that were once whole are no batches any more."""
+
+    def __init__(self, segment: Segment, position: int) -> None:
+        super().__init__(f"no whole batch at position {position} of {segment.log_path}")
+        self.segment = segment
+
+
 def file_name(offset: int, suffix: str) -> str:
     """`00000000000000000042.log`"""
     return f"{offset:020d}{suffix}"
@@ -51,13 +60,16 @@ class Segment:
         "base_offset",
         "bytes_since_index",
         "created_ms",
+        "damaged_at",
         "folder",
         "index_interval_bytes",
         "log_path",
         "max_timestamp",
         "max_timestamp_offset",
         "size",
+        "trusted_from",
         "txn_index_checked",
+        "walked_to",
         "was_cut",
     )
 
@@ -74,6 +86,9 @@ class Segment:
         self.max_timestamp_offset = base_offset
         self.txn_index_checked = False
         self.was_cut = False
+        self.damaged_at: int | None = None  # the last of the offsets from which on batches had to be taken out
+        self.trusted_from = size  # bytes from here on were written or checked by this process
+        self.walked_to = 0  # and those below here were looked at when they were first read
         self._first_timestamp: int | None = None
         self._allocated = 0
         self._index: OffsetIndex | None = None
@@ -127,8 +142,12 @@ class Segment:
     def aborted(self) -> list[AbortedTxn]:
         """Aborted transactions whose marker is here. The log checks the index against the markers before it is first used."""
         if self._aborted is None:
-            self._aborted = parse_aborted(self._read_or_empty(".txnindex"), self.base_offset) or []
+            self._aborted = parse_aborted(self.stored_aborted(), self.base_offset) or []
         return self._aborted
+
+    def stored_aborted(self) -> bytes:
+        """The `.txnindex` as it is on disk, empty without one. Raises OSError."""
+        return self._read_or_empty(".txnindex")
 
     def replace_aborted(self, entries: list[AbortedTxn]) -> None:
         """The entries that the log says are right; written out. Raises OSError."""
@@ -277,6 +296,11 @@ class Segment:
         self.size = size
         self._allocated = 0
 
+    def cut(self, size: int) -> None:
+        """`truncate`, durably: else a power cut could bring back old batches behind the next ones. Raises OSError."""
+        self.truncate(size)
+        self._descriptors.get(self.log_path).datasync()
+
     def trim(self) -> None:
         """Give back the space reserved ahead of the writer. Raises OSError."""
         if self._allocated > self.size:
@@ -348,6 +372,7 @@ class Segment:
         self._descriptors.fs.rename(draft, Path(self.log_path))
         self._descriptors.fs.sync_dir(self.folder)
         self.size = sum(end - begin for begin, end in ranges)
+        self._allocated = 0
 
     def _copy(self, ranges: Sequence[tuple[int, int]], target: Path) -> None:
         fs = self._descriptors.fs
@@ -387,7 +412,7 @@ class Segment:
             position += start
 
     def locate(self, offset: int) -> int | None:
-        """Position of the first batch whose last offset is >= `offset`; None when all are below."""
+        """Position of the first batch whose last offset is >= `offset`; None when all are below. Raises OSError, DamagedSegment."""
         found = self._locate(offset)
         if found is None:
             return None
@@ -413,7 +438,7 @@ class Segment:
                 if base + delta >= offset:
                     return position + start
                 if length < HEADER_SIZE - LOG_OVERHEAD:
-                    return None
+                    raise DamagedSegment(self, position + start)
                 start += length + LOG_OVERHEAD
             position += start
             window_bytes = _WINDOW_BYTES if start > window_bytes else _SCAN_BYTES
@@ -422,8 +447,15 @@ class Segment:
     def read(self, position: int, max_bytes: int, end_position: int, *, min_one_message: bool) -> tuple[bytes, int]:
         """Whole batches from `position`, at most `max_bytes` and not beyond `end_position`; the offset behind the last of them (-1: none).
 
-        With `min_one_message` the first batch is returned whole, however large.
+        With `min_one_message` the first batch is returned whole, however large. What an earlier process wrote is looked at when it is
+        read for the first time. Raises OSError, DamagedSegment.
         """
+        data, next_offset = self._read(position, max_bytes, end_position, min_one_message=min_one_message)
+        if position < self.trusted_from and position + len(data) > self.walked_to:
+            self._look_at(data, position)
+        return data, next_offset
+
+    def _read(self, position: int, max_bytes: int, end_position: int, *, min_one_message: bool) -> tuple[bytes, int]:
         data = self.read_at(position, min(max_bytes, end_position - position))
         if len(data) < HEADER_SIZE:
             data = self.read_at(position, min(HEADER_SIZE, end_position - position)) if min_one_message else b""
@@ -431,12 +463,26 @@ class Segment:
                 return b"", -1
         base, length, delta = _WALK.unpack_from(data)
         first_size = length + LOG_OVERHEAD
+        if not HEADER_SIZE <= first_size <= self.size - position:
+            raise DamagedSegment(self, position)
         if first_size > len(data):
             if not min_one_message:
                 return b"", -1
             return self.read_at(position, min(first_size, end_position - position)), base + delta + 1
         end, next_offset = self._last_whole(data, position)
         return (data if end == len(data) else data[:end]), next_offset
+
+    def _look_at(self, data: bytes, position: int) -> None:
+        at, expected = 0, self.base_offset
+        while at < len(data):
+            header = parse_header(data, at)
+            end = at + header.size_bytes
+            right = header.magic == CURRENT_MAGIC and expected <= header.base_offset <= header.last_offset
+            if not right or header.last_offset - self.base_offset > MAX_RELATIVE_OFFSET or crc32c(data[at + CRC_START : end]) != header.crc:
+                raise DamagedSegment(self, position + at)
+            at, expected = end, header.next_offset
+        if position <= self.walked_to:
+            self.walked_to = position + len(data)
 
     def _last_whole(self, data: bytes, position: int) -> tuple[int, int]:
         """(end of the last whole batch in `data`, offset behind it); the index saves walking all of them."""

@@ -149,7 +149,7 @@ class IndexCheck:
                 f"the log says {wanted.producer_id} from {wanted.first_offset}"
             )
             self.findings.error(Kind.TXN_INDEX_MISSING, message, offset=wanted.last_offset, file=name)
-        elif found.first_offset < wanted.first_offset and wanted.first_offset > self.log_start and not self.compacted:
+        elif self.log_start <= found.first_offset < wanted.first_offset and not self.compacted:
             message = f"entry begins at {found.first_offset}, the transaction at {wanted.first_offset}"
             self.findings.error(Kind.TXN_INDEX_EXTRA, message, offset=wanted.last_offset, file=name)
         elif found.last_stable_offset != wanted.last_stable_offset and found.last_stable_offset >= self.log_start and not self.compacted:

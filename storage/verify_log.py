@@ -64,15 +64,15 @@ class _PartitionAudit:
         self.next_offset = first
         self.leader_epoch = -1
         self.epochs: list[tuple[int, int]] = []  # (epoch, first offset) as the batches say
-        self.replay = PartitionReplay(findings, context.compacted, not context.internal)
+        self.replay = PartitionReplay(findings, context.compacted, not context.internal, begin=first)
         self.facts = PartitionFacts(self.log_start, first, complete=first == 0)
         self.snapshots = self._load_snapshots()
         self.damaged = False  # offsets are missing: what follows from that is not reported again
 
     def run(self) -> PartitionFacts:
         self._files()
-        if self.bases and self.bases[0] > 0:
-            self.replay.seed(self.snapshots.get(self.bases[0], []))
+        if self.replay.begin in self.snapshots:
+            self.replay.seed(self.snapshots[self.replay.begin])
         due = [offset for offset in self.snapshots if offset > (self.bases[0] if self.bases else 0)]
         for number, base in enumerate(self.bases):
             segment = SegmentFacts(base, active=number == len(self.bases) - 1)
@@ -140,6 +140,7 @@ class _PartitionAudit:
             message = f"offsets {self.next_offset} to {segment.base_offset - 1} are in no segment"
             self.findings.error(Kind.SEGMENT_MISSING, message, offset=self.next_offset, file=name)
             self.damaged = True
+        self.facts.complete = self.facts.complete and segment.base_offset <= self.next_offset
         self.next_offset = max(self.next_offset, segment.base_offset)
 
     def _garbage(self, garbage: Garbage, segment: SegmentFacts, name: str) -> None:
@@ -227,7 +228,7 @@ class _PartitionAudit:
             if theirs is None:
                 if not self._may_be_forgotten(mine):
                     self._mismatch(f"producer {producer_id} is missing, its last offset is {mine.last_offset}", offset, name)
-            elif difference := self._difference(mine, theirs):
+            elif difference := self._difference(mine, theirs, offset):
                 self._mismatch(f"producer {producer_id}: {difference}", offset, name)
         for producer_id, entry in stored.items():
             gone = entry.last_offset < self.log_start or self.context.compacted or self.damaged
@@ -245,14 +246,23 @@ class _PartitionAudit:
         newest = max(state.timestamp for state in self.replay.producers.values())
         return newest - entry.timestamp >= EXPIRATION_MS and entry.current_txn_first_offset < 0
 
-    def _difference(self, mine: ProducerEntry, theirs: ProducerEntry) -> str:
+    def _difference(self, mine: ProducerEntry, theirs: ProducerEntry, offset: int) -> str:
         """ "" when equal. What compaction or the log start took away cannot be compared."""
         fields = ["producer_epoch", "current_txn_first_offset"]
         if not self.context.compacted and mine.last_offset >= self.log_start:
             fields += ("last_sequence", "last_offset", "offset_delta", "timestamp", "coordinator_epoch")
         differing = [name for name in fields if getattr(mine, name) != getattr(theirs, name)]
+        unknown = set()
         if self.context.compacted and theirs.last_offset < 0:
-            differing = [name for name in differing if name != "producer_epoch"]
+            unknown.add("producer_epoch")
+        if self.replay.begin and mine.coordinator_epoch < 0:
+            unknown.add("coordinator_epoch")
+        first, seen = theirs.current_txn_first_offset, mine.current_txn_first_offset
+        if 0 <= first < (offset if seen < 0 else seen) and (
+            first < self.replay.begin or (self.context.compacted and not self.facts.complete)
+        ):
+            unknown.add("current_txn_first_offset")
+        differing = [name for name in differing if name not in unknown]
         return ", ".join(f"{name} {getattr(theirs, name)} instead of {getattr(mine, name)}" for name in differing)
 
     def _newest_snapshot(self) -> None:

@@ -79,17 +79,22 @@ class ProducerReplay:
 
 @dataclass(slots=True)
 class PartitionReplay:
-    """Producers of one partition. `gaps_allowed`: compaction removes batches; `sequences`: internal topics carry none."""
+    """Producers of one partition. `gaps_allowed`: compaction removes batches; `sequences`: internal topics carry none.
+
+    `begin`: the first offset that is left. What a producer did before it nobody knows, unless `seed` tells.
+    """
 
     findings: Findings
     gaps_allowed: bool
     sequences: bool
+    begin: int = 0
     producers: dict[int, ProducerReplay] = field(default_factory=dict)
     markers: list[MarkerAt] = field(default_factory=list)
     aborted: list[TxnEntry] = field(default_factory=list)
 
     def seed(self, entries: list[ProducerEntry]) -> None:
         """Start from a snapshot: the log in front of it is gone."""
+        self.begin = 0
         for entry in entries:
             state = ProducerReplay(entry.producer_epoch, entry.coordinator_epoch, entry.timestamp)
             if entry.last_sequence >= 0:
@@ -149,6 +154,8 @@ class PartitionReplay:
                     )
                     self.findings.error(Kind.DUPLICATE_BATCH, message, offset=header.base_offset, file=file)
                     return
+            if self.begin and not state.batches:
+                return
             expected = increment_sequence(state.batches[-1].last_sequence, 1) if state.batches else 0
         elif header.producer_epoch > state.producer_epoch:
             expected = 0

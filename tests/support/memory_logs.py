@@ -65,6 +65,7 @@ class MemoryLog:
         self.log_end_offset = 0
         self.high_watermark = 0
         self.fail_with: ErrorCode | None = None
+        self.lost_ends: dict[int, bool] = {}
         self.active_segment = self.descriptors = _Files()
         self._logs = logs
         self._batches: list[bytes] = []

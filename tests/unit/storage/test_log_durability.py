@@ -247,3 +247,79 @@ def test_what_a_kill_left_in_the_page_cache_survives_the_next_power_cut() -> Non
     fs.crash()
     kit.start()
     assert offsets(kit.log) == list(range(20))
+
+
+def test_an_empty_watermark_checkpoint_tells_of_no_acknowledgement() -> None:
+    """Kept by a power cut: the checkpoint without lines and the second segment, not the first one's data. In a compacted log that gap is
+    no work of the cleaner."""
+    kit, fs, _ = sim(1)
+    kit.manager.alter_topic_configs("t", {"internal.segment.bytes": "2000", "cleanup.policy": "compact"})
+    fs.write_atomic(DATA / "replication-offset-checkpoint", b"0\n0\n")
+    sequence = 0
+    while len(kit.log.segments) < 2:
+        kit.append(sequence, pid=7, n=5)
+        sequence += 5
+    first = kit.log.segments[0].log_path
+    fs.kill()
+    fs.names[first].content.clear()  # type: ignore[union-attr]
+    kit.start()
+    assert kit.log.log_end_offset == 0
+    assert kit.log.producers() == []
+
+
+def test_ends_behind_a_lost_tail_are_forgotten() -> None:
+    """Else other records that get their offsets later would count as aborted."""
+    kit, fs, _ = sim(1)
+    kit.append(0, pid=7, txn=True)
+    kit.mark(7, False)
+    log_path = kit.log.active_segment.log_path
+    fs.kill()
+    fs.names[log_path].content.clear()  # type: ignore[union-attr]
+    kit.start()
+    for number in range(3):
+        kit.append(number, pid=7, txn=True)
+    kit.mark(7, True)
+    kit.log.flush()
+    assert offsets(kit.log, isolation=1) == [0, 1, 2]
+
+
+def test_segments_of_a_flush_under_way_are_left_alone() -> None:
+    """Neither retention nor the cleaner may rename files that a flush is sealing."""
+    kit, _, _ = sim(1)
+    log = kit.log
+    while len(log.segments) < 3:
+        kit.append(n=5)
+    job = log.begin_flush()
+    assert job is not None
+    assert (log.deletable_end, log.settled_end) == (0, 0)
+    job.run()
+    log.end_flush(job, None)
+    assert log.deletable_end == log.settled_end == log.log_end_offset
+    log.roll(T0)
+    assert log.settled_end == log.segments[2].base_offset
+    assert log.deletable_end == log.log_end_offset
+
+
+def test_a_segment_deleted_between_roll_and_flush_is_not_asked_for() -> None:
+    kit, _, flusher = sim(1)
+    log = kit.log
+    while len(log.segments) < 3:
+        kit.append(n=5)
+    kept = log.segments[2].base_offset
+    log.high_watermark = log.log_end_offset  # as without log.flush.on.ack
+    log.advance_log_start(kept)
+    log.segments.remove_oldest(2, T0, 0)
+    flusher.flush()
+    assert log.offline is None
+    assert log.recovery_point == log.log_end_offset
+
+
+def test_a_sealed_segment_is_not_read_again_after_a_kill() -> None:
+    """The recovery point reaches the disk with the next piece of upkeep, not a minute later."""
+    kit, _, flusher = sim(1)
+    while len(kit.log.segments) < 4:
+        kit.append(n=5)
+    flusher.flush()
+    kit.manager.maintenance(T0)
+    text = kit.fs.read(DATA / "recovery-point-offset-checkpoint").decode()
+    assert text == f"0\n1\nt 0 {kit.log.log_end_offset}\n"
