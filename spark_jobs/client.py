@@ -6,6 +6,7 @@ Settings are Kafka's: `security.protocol` (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
 import struct
@@ -16,6 +17,8 @@ from typing import TypeVar
 
 from oncelog.spark_jobs import wire
 from oncelog.spark_jobs.sasl_login import log_in
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -224,8 +227,10 @@ class Cluster:
         while True:
             try:
                 address = self._coordinator(kind, key)
+                log.debug("%s asked", what)
                 answer = read(self.connect(address).call(api, body))
                 code = error_of(answer)
+                log.debug("%s answered error=%d", what, code)
                 if not code:
                     return answer
                 raise FencedError(code, what) if code in FENCED else BrokerError(code, what)

@@ -42,6 +42,7 @@ from oncelog.spark_jobs.txn_client import NOBODY, Position, ProducerIdentity, Tr
 log = logging.getLogger(__name__)
 
 CHUNKS = "slot INT, target INT, records INT, data BINARY"
+WRITTEN = "stage INT, records BIGINT, bytes BIGINT"
 
 
 class SinkError(RuntimeError):
@@ -54,6 +55,10 @@ class ReplacedError(SinkError):
 
 class SecondAttemptError(RuntimeError):
     """Spark ran a writing task a second time in the same transaction."""
+
+
+class RepeatedStageError(RuntimeError):
+    """Spark ran the writing stage a second time in the same transaction, or cannot say whether it did."""
 
 
 @dataclass(frozen=True)
@@ -160,10 +165,11 @@ class BatchWriter:
 
     def _write(self, cluster: Cluster, batch: Any, batch_id: int, owner: str) -> None:
         sink = self.sink
+        log.debug("query=%s batch=%d begins", sink.query_name, batch_id)
         transaction = TransactionClient(cluster, sink.query_name, int(sink.transaction_timeout * 1000))
         # our own identity of the last batch goes along: a driver that was thought dead and replaced is told so, and cannot take over again
         self.identity = begin(transaction, self.identity)
-        position = transaction.position()
+        position = transaction.position(owner)
         check_owner(sink, position, owner, batch_id)
         if position.owner == owner and position.next_batch > batch_id:
             log.info("query=%s batch=%d is in already", sink.query_name, batch_id)
@@ -215,7 +221,7 @@ def job_errors() -> tuple[type[Exception], ...]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    return PySparkException, Py4JError, BrokerError, NotReachedError
+    return PySparkException, Py4JError, BrokerError, NotReachedError, RepeatedStageError
 
 
 def worth_another_try(failed: Exception) -> bool:
@@ -267,8 +273,29 @@ def write_rows(batch: Any, targets: Sequence[Target], sink: Sink, identity: Prod
     chunks = records_of(batch).mapInArrow(encoder(tuple(targets), sink.topic, slots(len(targets))), CHUNKS)
     # `slot` is a number that Spark's own hash partitioner sends to the task of the target's number: one task per Kafka partition
     together = chunks.repartition(len(targets), "slot").drop("slot")
-    written = together.mapInArrow(task(tuple(targets), sink, identity), "target INT, records BIGINT, bytes BIGINT").collect()
+    written = together.mapInArrow(task(tuple(targets), sink, identity), WRITTEN).collect()
+    for stage in {row.stage for row in written}:
+        check_stage_ran_once(batch.sparkSession.sparkContext.statusTracker(), stage)
     return sum(row.records for row in written)
+
+
+def check_stage_ran_once(tracker: Any, stage: int, seconds: float = 10.0) -> None:
+    """Was every task of the stage run in its first attempt? Raises RepeatedStageError.
+
+    A task that loses its input (FetchFailed) is not tried again itself: Spark repeats the stage, and in that the tasks count their attempts
+    from 0. The broker tells such attempts apart by their first batch, but for partitions that get too few rows to differ in it.
+    """
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        info = tracker.getStageInfo(stage)  # Spark keeps it up to date in a thread of its own, so it may lag behind the job's end
+        if info is not None and info.currentAttemptId:
+            raise RepeatedStageError(
+                f"stage {stage} was repeated: an attempt of its tasks may have written, so the batch must be tried again"
+            )
+        if info is not None and info.numCompletedTasks >= info.numTasks:
+            return
+        time.sleep(0.002)
+    raise RepeatedStageError(f"Spark does not say how often it ran stage {stage}: is spark.ui.retainedStages very small?")
 
 
 def records_of(batch: Any) -> Any:
@@ -305,9 +332,9 @@ def task(targets: Sequence[Target], sink: Sink, identity: ProducerIdentity) -> C
                             cluster, sink.query_name, identity, to.topic, to.partition, attempt=attempt, codec=codec
                         )
                     writers[target].write(Chunk(records, data))
-            written = {target: writer.finish() for target, writer in writers.items()}
-        rows = [{"target": target, "records": done.records, "bytes": done.bytes} for target, done in written.items()]
-        schema = pyarrow.schema([("target", pyarrow.int32()), ("records", pyarrow.int64()), ("bytes", pyarrow.int64())])
+            written = [writer.finish() for writer in writers.values()]
+        rows = [{"stage": context.stageId(), "records": done.records, "bytes": done.bytes} for done in written]
+        schema = pyarrow.schema([("stage", pyarrow.int32()), ("records", pyarrow.int64()), ("bytes", pyarrow.int64())])
         yield pyarrow.RecordBatch.from_pylist(rows, schema=schema)
 
     return run

@@ -47,18 +47,19 @@ class TransactionClient:
         answer = self._transaction(wire.INIT_PRODUCER_ID, body, wire.init_producer_id_answer, lambda answer: answer[0], "InitProducerId")
         return ProducerIdentity(answer[1], answer[2])
 
-    def position(self) -> Position:
-        """The query's position. Called after `begin`, so no transaction of ours can still change it."""
+    def position(self, owner: str) -> Position:
+        """The query's position; another owner's only when `owner` recorded none. Called after `begin`: no transaction of ours is open."""
 
         def error_of(answer: tuple[int, list[wire.Committed]]) -> int:
             return answer[0] or next((each.error for each in answer[1] if each.error), 0)
 
         body = wire.offset_fetch_request(self.name)
         _, found = self.cluster.ask_coordinator(
-            wire.GROUP, self.name, wire.OFFSET_FETCH, body, wire.offset_fetch_answer, error_of, "OffsetFetch"
+            wire.GROUP, self.name, wire.OFFSET_FETCH, body, wire.offset_fetch_answer, error_of, f"OffsetFetch of {self.name}"
         )
-        # it is kept under partition 0 of a topic that the batch wrote to; with several topics the highest counts
-        last = max(found, key=lambda each: each.offset, default=wire.Committed(0, 0, ""))
+        # it is kept under partition 0 of a topic that the batch wrote to; with several topics the highest of the owner's counts,
+        # and not a higher one that an earlier owner left under another topic
+        last = max(found, key=lambda each: (each.metadata == owner, each.offset), default=wire.Committed(0, 0, ""))
         return Position(max(last.offset, 0), last.metadata)
 
     def add_partitions(self, identity: ProducerIdentity, partitions: Mapping[str, Sequence[int]]) -> None:
@@ -79,7 +80,7 @@ class TransactionClient:
             body,
             wire.topics_answer,
             lambda errors: _worst(errors.values()),
-            "TxnOffsetCommit",
+            f"TxnOffsetCommit of {self.name}",
         )
 
     def end(self, identity: ProducerIdentity, commit: bool) -> None:

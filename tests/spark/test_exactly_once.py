@@ -7,13 +7,22 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from oncelog.spark_jobs import exactly_once, wire
 from oncelog.spark_jobs.chunks import Chunk
 from oncelog.spark_jobs.client import Cluster
-from oncelog.spark_jobs.exactly_once import BatchWriter, ReplacedError, Sink, SinkError, write_exactly_once
+from oncelog.spark_jobs.exactly_once import (
+    BatchWriter,
+    RepeatedStageError,
+    ReplacedError,
+    Sink,
+    SinkError,
+    check_stage_ran_once,
+    write_exactly_once,
+)
 from oncelog.spark_jobs.raw_producer import AnotherAttemptError, PartitionWriter
 from oncelog.spark_jobs.readback import Message, read_all
 from oncelog.spark_jobs.txn_client import TransactionClient
@@ -156,6 +165,45 @@ def test_a_failing_task_aborts_and_the_batch_is_tried_again(
     assert values(read_all(bootstrap, name, committed=False)).total() > 30_000  # the aborted try is there for those who ask for it
 
 
+class Tracker:
+    """Says about a stage what it is told to, one thing after the other, the last one for ever."""
+
+    def __init__(self, *states: tuple[int, int] | None) -> None:
+        self.states = list(states)
+
+    def getStageInfo(self, _stage: int) -> Any:
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        return state and SimpleNamespace(currentAttemptId=state[0], numCompletedTasks=state[1], numTasks=3)
+
+
+def test_a_stage_counts_when_all_its_tasks_ended_in_its_first_attempt() -> None:
+    check_stage_ran_once(Tracker(None, (0, 2), (0, 3)), 7)
+
+
+@pytest.mark.parametrize(("states", "why"), [([(0, 2), (1, 0)], "was repeated"), ([(1, 3)], "was repeated"), ([None], "retainedStages")])
+def test_a_repeated_stage_does_not_count(states: list[tuple[int, int] | None], why: str) -> None:
+    """Its tasks count their attempts from 0 again: of what they wrote, the broker alone cannot tell what is there twice."""
+    with pytest.raises(RepeatedStageError, match=why):
+        check_stage_ran_once(Tracker(*states), 7, seconds=0.05)
+
+
+def test_a_batch_whose_stage_was_repeated_is_written_again(
+    spark: Any, bootstrap: str, topic: Topic, new_driver: Callable[..., BatchWriter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = topic(2)
+    check, seen = check_stage_ran_once, []
+
+    def repeated_once(tracker: Any, stage: int) -> None:
+        seen.append(stage)
+        check(tracker if len(seen) > 1 else Tracker((1, 3)), stage)
+
+    monkeypatch.setattr(exactly_once, "check_stage_ran_once", repeated_once)
+    new_driver(name)(numbered(spark, 0, 100), 0)
+    assert len(seen) == 2
+    assert values(read_all(bootstrap, name)) == Counter(range(100))
+    assert values(read_all(bootstrap, name, committed=False)) == Counter(dict.fromkeys(range(100), 2))
+
+
 def test_a_zombie_driver_is_told(spark: Any, bootstrap: str, topic: Topic, new_driver: Callable[..., BatchWriter]) -> None:
     name = topic(2)
     zombie, successor = new_driver(name), new_driver(name)
@@ -178,6 +226,18 @@ def test_another_checkpoint_under_the_same_name(spark: Any, bootstrap: str, topi
     assert values(read_all(bootstrap, name)) == Counter(range(30))
 
 
+def test_a_takeover_recognises_its_own_batches_beside_the_former_ones(
+    spark: Any, bootstrap: str, topic: Topic, new_driver: Callable[..., BatchWriter]
+) -> None:
+    """With a column topic, positions stand under several topics; the former owner's may be the higher one."""
+    former, name = topic(1), topic(1)
+    new_driver(None)(numbered(spark, 0, 10).selectExpr("value", f"'{former}' AS topic"), 8)
+    spark.sparkContext.setLocalProperty("sql.streaming.queryId", "a fresh checkpoint")
+    for _ in range(2):
+        new_driver(None, takeover=True)(numbered(spark, 10, 20).selectExpr("value", f"'{name}' AS topic"), 0)
+    assert values(read_all(bootstrap, name)) == Counter(range(10, 20))
+
+
 def test_an_empty_batch_commits_its_number_only(
     spark: Any, bootstrap: str, topic: Topic, new_driver: Callable[..., BatchWriter], query: str
 ) -> None:
@@ -185,7 +245,7 @@ def test_an_empty_batch_commits_its_number_only(
     new_driver(name)(numbered(spark, 0, 0), 4)
     assert values(read_all(bootstrap, name)) == Counter()
     with Cluster(bootstrap) as cluster:
-        assert TransactionClient(cluster, query, 60_000).position() == (5, query)
+        assert TransactionClient(cluster, query, 60_000).position(query) == (5, query)
 
 
 def test_clear_errors(spark: Any, new_driver: Callable[..., BatchWriter], topic: Topic) -> None:
