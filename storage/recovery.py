@@ -117,7 +117,8 @@ def _settle_leftovers(env: Env, folder: Path, names: list[str]) -> list[str]:
         for name, match in matches:
             if not match[3] and low <= int(match[1]) < high:
                 fs.unlink(folder / name)
-    for name in swaps:
+    # the logs first: without their `.log.swap` a start that is cut off here does not delete the indexes that have their names already
+    for name in sorted(swaps, key=lambda name: not name.endswith(".log" + SWAP)):
         fs.rename(folder / name, folder / name.removesuffix(SWAP))
     if swaps:
         _log.warning("replacement of segments finished folder=%s files=%d", folder, len(swaps))
@@ -246,7 +247,7 @@ def _sync(env: Env, folder: Path, segments: list[Segment], recovery_point: int, 
         finally:
             descriptors.unpin(segment.log_path)
         if slot + 1 < len(segments):  # nobody will look at the indexes of a sealed segment below the recovery point
-            segment.save_indexes(final=True, sync=True)
+            segment.sync_indexes()
     env.fs.sync_dir(folder)
 
 

@@ -233,14 +233,22 @@ class Segment:
             finally:
                 file.close()
             self._allocated = 0
-        self.save_indexes(final=True, sync=True)
-        if self._aborted:
-            file = self._descriptors.fs.open(self.path(".txnindex"))
-            try:
-                file.datasync()
-            finally:
-                file.close()
+        self.sync_indexes()
         self._descriptors.fs.sync_dir(self.folder)
+
+    def sync_indexes(self) -> None:
+        """All three indexes, complete and durable. Raises OSError."""
+        self.save_indexes(final=True, sync=True)
+        if not self.aborted:
+            return
+        if not self._descriptors.fs.exists(self.path(".txnindex")):
+            self.replace_aborted(self.aborted)
+            return
+        file = self._descriptors.fs.open(self.path(".txnindex"))
+        try:
+            file.datasync()
+        finally:
+            file.close()
 
     def index_is_full(self, max_bytes: int) -> bool:
         """The last slot of the time index is reserved for sealing."""
