@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from oncelog.protocol.control_records import parse_end_transaction_marker
-from oncelog.protocol.records import BatchHeader, CorruptBatch
+from oncelog.protocol.records import BatchHeader, CorruptBatch, parse_header
 from oncelog.storage import producer_files
 from oncelog.storage.env import FileSystem
-from oncelog.storage.producer_state import ProducerState
+from oncelog.storage.producer_state import MAX_CACHED_BATCHES, ProducerState
 from oncelog.storage.segment import Segment
 from oncelog.storage.txn_index import AbortedTxn
 
 if TYPE_CHECKING:
     from oncelog.storage.log import Log
+
+_QUICK = Struct(">q13xhi16xqh8x")  # base offset, attributes, last offset delta, producer id, epoch
+_TRANSACTIONAL, _CONTROL = 0x10, 0x20
 
 _log = logging.getLogger(__name__)
 
@@ -70,19 +75,52 @@ def replay_segment(state: ProducerState, segment: Segment, from_offset: int, to_
     position = segment.locate(from_offset) if from_offset > segment.base_offset else 0
     if position is None or segment.size == 0:
         return []
-    arrival_ms = segment.mtime_ms()
-    aborted = []
-    for at, header in segment.headers(position):
-        if header.last_offset < from_offset:
+    replay = _Replay(state, segment)
+    for at, head in segment.heads(position):
+        base, attributes, delta, producer_id, epoch = _QUICK.unpack(head)
+        if producer_id < 0 or base + delta < from_offset:
             continue
-        if header.base_offset >= to_offset:
+        if base >= to_offset:
             break
-        if header.producer_id >= 0:
-            batch = segment.read_at(at, header.size_bytes) if header.is_control else None
-            entry = replay_batch(state, header, batch, max(arrival_ms, header.max_timestamp))
-            if entry is not None:
-                aborted.append(entry)
-    return aborted
+        replay.apply(at, head, producer_id, (epoch, attributes & _TRANSACTIONAL), control=attributes & _CONTROL != 0)
+    replay.finish()
+    return replay.aborted
+
+
+class _Replay:
+    """Of a producer's batches that go on as they began only the newest five leave a trace, so only those are applied."""
+
+    def __init__(self, state: ProducerState, segment: Segment) -> None:
+        self.aborted: list[AbortedTxn] = []
+        self._state = state
+        self._segment = segment
+        self._arrival_ms = segment.mtime_ms()
+        self._going_on: dict[int, tuple[tuple[int, int], deque[bytes]]] = {}
+
+    def apply(self, position: int, head: bytes, producer_id: int, manner: tuple[int, int], *, control: bool) -> None:
+        """`manner`: epoch, and whether in a transaction. The first batch of a manner may begin a transaction, so it is applied itself."""
+        before = self._going_on.get(producer_id)
+        if before is not None and before[0] == manner and not control:
+            before[1].append(head)
+            return
+        self._catch_up(producer_id)
+        if not control:
+            self._going_on[producer_id] = manner, deque(maxlen=MAX_CACHED_BATCHES)
+        header = parse_header(head)
+        batch = self._segment.read_at(position, header.size_bytes) if control else None
+        entry = replay_batch(self._state, header, batch, max(self._arrival_ms, header.max_timestamp))
+        if entry is not None:
+            self.aborted.append(entry)
+
+    def _catch_up(self, producer_id: int) -> None:
+        _, heads = self._going_on.pop(producer_id, (None, ()))
+        for head in heads:
+            header = parse_header(head)
+            self._state.append_batch(header, max(self._arrival_ms, header.max_timestamp))
+
+    def finish(self) -> None:
+        for producer_id in list(self._going_on):
+            self._catch_up(producer_id)
 
 
 def state_at(

@@ -17,11 +17,13 @@ from struct import Struct
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
-from oncelog.storage.segment import MAX_RELATIVE_OFFSET, Segment
+from oncelog.storage.segment import MAX_RELATIVE_OFFSET, Segment, StoredBatch
 
 _FRONT = Struct(">qiib")
 _LOOKS_LIKE_A_BATCH = re.compile(rb"(?=\x00\x00.{6}[\x00-\x06].{3}\x00.{3}\x02)", re.DOTALL)
 _CHUNK = 4 << 20
+_FIRST_CHUNK = 64 << 10
+_QUICK = Struct(">qiibI2xi8xq")  # base offset, length, leader epoch, magic, CRC, last offset delta, largest timestamp
 
 _log = logging.getLogger(__name__)
 
@@ -58,8 +60,11 @@ def check_segment(segment: Segment, topic_partition: TopicPartition, durable: in
             known = parse_header(segment.read_at(position, HEADER_SIZE))
             walk.next_offset, walk.epoch = known.base_offset, known.partition_leader_epoch
     begin = segment.trusted_from = position
-    good: list[tuple[int, BatchHeader]] = []
+    good: list[StoredBatch] = []
     while position < size:
+        position = _walk_on(walk, position, good)
+        if position >= size:
+            break
         header = _good_batch(walk, position)
         if header is None:
             following = _find_good(walk, position + 1)
@@ -75,7 +80,7 @@ def check_segment(segment: Segment, topic_partition: TopicPartition, durable: in
                 break
             position = stop
             continue
-        good.append((position, header))
+        good.append(StoredBatch(position, header.size_bytes, header.last_offset, header.max_timestamp))
         walk.next_offset, walk.epoch, walk.last_crc = header.next_offset, header.partition_leader_epoch, header.crc
         position += header.size_bytes
     if walk.holes:
@@ -84,13 +89,37 @@ def check_segment(segment: Segment, topic_partition: TopicPartition, durable: in
         if begin or walk.holes:
             segment.rebuild_indexes("the log was mended")
         else:
-            segment.reset_indexes()
-            for at, header in good:
-                segment.account(at, header.size_bytes, header.last_offset, header.max_timestamp)
+            segment.fill_indexes(good)
         segment.txn_index_checked = False
     else:
         segment.resume(good)
     return walk.next_offset
+
+
+def _walk_on(walk: _Walk, position: int, good: list[StoredBatch]) -> int:
+    """Over batches that are right and follow each other without any gap, quickly; where it stops the careful look has to begin."""
+    segment = walk.segment
+    expected, epoch, crc = walk.next_offset, walk.epoch, walk.last_crc
+    highest = segment.base_offset + MAX_RELATIVE_OFFSET
+    want = _FIRST_CHUNK
+    while True:
+        window = memoryview(segment.read_at(position, want))
+        at, length = 0, len(window)
+        while at + HEADER_SIZE <= length:
+            base, size, leader_epoch, magic, crc_there, delta, max_timestamp = _QUICK.unpack_from(window, at)
+            end = at + size + LOG_OVERHEAD
+            last = base + delta
+            if base != expected or leader_epoch != epoch or magic != CURRENT_MAGIC or not at + HEADER_SIZE <= end <= length:
+                break
+            if delta < 0 or last > highest or crc32c(window[at + CRC_START : end]) != crc_there:
+                break
+            good.append(StoredBatch(position + at, end - at, last, max_timestamp))
+            expected, crc, at = last + 1, crc_there, end
+        walk.next_offset, walk.last_crc = expected, crc
+        position += at
+        if at == 0:
+            return position
+        want = min(2 * want, _CHUNK)
 
 
 def _good_batch(walk: _Walk, position: int) -> BatchHeader | None:

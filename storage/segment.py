@@ -7,9 +7,10 @@ from the batch headers. New entries stay in memory until the segment is sealed o
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from struct import Struct
+from typing import NamedTuple
 
 from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
@@ -28,6 +29,7 @@ PREALLOCATE_BYTES = 64 << 20
 _PREALLOCATE_FROM = 1 << 20
 _WINDOW_BYTES = 8192
 _SCAN_BYTES = 1 << 20
+_LARGE_BATCH_BYTES = 4096
 _ENTRY = Struct(">ii")
 _WALK = Struct(">qi11xi")  # base offset, batch length, last offset delta
 
@@ -45,6 +47,15 @@ class DamagedSegment(OSError):
 def file_name(offset: int, suffix: str) -> str:
     """`00000000000000000042.log`"""
     return f"{offset:020d}{suffix}"
+
+
+class StoredBatch(NamedTuple):
+    """What an index needs to know of a batch."""
+
+    position: int
+    size: int
+    last_offset: int
+    max_timestamp: int
 
 
 class Segment:
@@ -172,17 +183,23 @@ class Segment:
     def rebuild_indexes(self, reason: str) -> None:
         """Offset and time index again from the batch headers, by the rule they were written by. Raises OSError."""
         _log.warning("indexes rebuilt segment=%s reason=%s", self.log_path, reason)
-        self.reset_indexes()
-        for position, header in self.headers():
-            self.account(position, header.size_bytes, header.last_offset, header.max_timestamp)
+        self.fill_indexes(StoredBatch(at, head.size_bytes, head.last_offset, head.max_timestamp) for at, head in self.headers())
         self.save_indexes(final=True)
 
-    def reset_indexes(self) -> None:
-        """Empty, to be filled by `account`."""
-        self._index, self._time_index = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
-        self.bytes_since_index = 0
-        self.max_timestamp = -1
-        self.max_timestamp_offset = self.base_offset
+    def fill_indexes(self, batches: Iterable[StoredBatch]) -> None:
+        """Begin both indexes again and put `batches`, which are all that the segment has, in by the rule of `account`."""
+        index, time_index = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
+        since, newest, newest_offset = 0, -1, self.base_offset
+        for position, size, last_offset, max_timestamp in batches:
+            if max_timestamp > newest:
+                newest, newest_offset = max_timestamp, last_offset
+            if since > self.index_interval_bytes:
+                index.append(last_offset, position)
+                time_index.maybe_append(newest, newest_offset)
+                since = 0
+            since += size
+        self._index, self._time_index = index, time_index
+        self.bytes_since_index, self.max_timestamp, self.max_timestamp_offset = since, newest, newest_offset
 
     def account(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """A batch stands at `position` (the rule of `LogSegment.append`)."""
@@ -341,12 +358,12 @@ class Segment:
     def leads_to(self, position: int, last_offset: int) -> bool:
         return self._lands(last_offset, position)
 
-    def resume(self, tail: Sequence[tuple[int, BatchHeader]]) -> None:
+    def resume(self, tail: Sequence[StoredBatch]) -> None:
         """Go on behind the batches of `tail`, the first of which is the one of the last index entry."""
-        self.bytes_since_index = sum(header.size_bytes for _, header in tail)
-        for _, header in tail:
-            if header.max_timestamp > self.largest_timestamp:
-                self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
+        self.bytes_since_index = sum(batch.size for batch in tail)
+        for batch in tail:
+            if batch.max_timestamp > self.largest_timestamp:
+                self.max_timestamp, self.max_timestamp_offset = batch.max_timestamp, batch.last_offset
 
     def overwrite(self, position: int, data: bytes) -> None:
         """Mend bytes in place, durably. Raises OSError."""
@@ -418,6 +435,21 @@ class Segment:
             if start == 0:
                 return
             position += start
+
+    def heads(self, position: int = 0) -> Iterator[tuple[int, bytes]]:
+        """(position, first 61 bytes) of the batches from `position`, as `headers`; of large batches nothing else is read."""
+        want = _SCAN_BYTES
+        while position + HEADER_SIZE <= self.size:
+            window = self.read_at(position, want)
+            start = size = 0
+            while start + HEADER_SIZE <= len(window):
+                size = int.from_bytes(window[start + 8 : start + 12], "big", signed=True) + LOG_OVERHEAD
+                if size < HEADER_SIZE or position + start + size > self.size:
+                    return
+                yield position + start, window[start : start + HEADER_SIZE]
+                start += size
+            position += start
+            want = _SCAN_BYTES if size < _LARGE_BATCH_BYTES else HEADER_SIZE
 
     def locate(self, offset: int) -> int | None:
         """Position of the first batch whose last offset is >= `offset`; None when all are below. Raises OSError, DamagedSegment."""
