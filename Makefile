@@ -6,6 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 REQ    := .ci/requirements
 SEED   ?= 1
 RUNS   ?= 20
+JOBS   ?= 1
 AGAINST ?= kafka,kfake
 # pytest on a marker expression, e.g. $(call pytest,wire,tests/wire)
 pytest = $(BIN)/pytest -m "$(1)" $(2)
@@ -57,11 +58,11 @@ check: $(VENV)/.dev ## format, lint, types, unit and wire tests; under a minute
 clients: $(VENV)/.dev ## stock clients, Python and otherwise
 	$(call pytest,clients,tests/clients)
 
-crash: $(VENV)/.dev ## real processes killed, RUNS times
-	$(call pytest,crash,tests/crash) --runs $(RUNS)
+crash: $(VENV)/.dev ## real processes killed, RUNS rounds of each kind from SEED on (ARGS='-k k4': one kind)
+	$(call pytest,crash,tests/crash) --seed $(SEED) --runs $(RUNS) $(ARGS)
 
-sim: $(VENV)/.dev ## whole brokers on virtual time from SEED on
-	$(call pytest,sim,tests/sim) --seed $(SEED) --runs $(RUNS)
+sim: $(VENV)/.dev ## whole brokers on virtual time: RUNS seeds from SEED on, in JOBS processes
+	$(call pytest,sim,tests/sim) --seed $(SEED) --runs $(RUNS) --jobs $(JOBS) $(ARGS)
 
 spark: $(VENV)/.dev ## the PySpark jobs, long form: drivers killed at RUNS random moments
 	$(call pytest,spark,tests/spark)

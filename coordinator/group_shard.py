@@ -35,6 +35,8 @@ _CONSUMER_KEYS = get_args(ConsumerGroupKey)
 class GroupShard:
     """Hard state is changed by `replay` and `replay_marker` only; who waits for what is the group's own business."""
 
+    newest_record_wins = False  # an offset may be part of a transaction, whose marker comes later
+
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.groups: dict[str, ClassicGroup] = {}

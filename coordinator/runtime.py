@@ -9,7 +9,7 @@ everything it rests on is on disk: a decision without records waits for the reco
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from oncelog.coordinator.result import CoordinatorRecord, Result
@@ -41,7 +41,12 @@ _APPEND_ERRORS = {
 
 
 class Shard(Protocol):
-    """The state of one partition; changed by these two methods only."""
+    """The state of one partition; changed by these two methods only.
+
+    `newest_record_wins`: what a record says does not depend on the earlier ones of its key, so loading may pass over those.
+    """
+
+    newest_record_wins: bool
 
     def replay(self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int) -> None: ...
 
@@ -192,7 +197,7 @@ class CoordinatorRuntime(Generic[S]):
             log = self._logs.log(TopicPartition(self.topic, partition)) if existing is not None else None
             slot = _Slot(self._new_shard(partition), log)
             if log is not None:
-                _replay_log(log, slot.shard)
+                (_replay_newest if slot.shard.newest_record_wins else _replay_log)(log, slot.shard)
                 slot.end = log.log_end_offset
             self._slots.append(slot)
         self.loading = False
@@ -325,6 +330,43 @@ class CoordinatorRuntime(Generic[S]):
 
 
 def _replay_log(log: Log, shard: Shard) -> None:
+    for header, batch in _batches(log):
+        if not header.is_control:
+            for record in records.iter_records(batch):
+                _replay(record, header, shard)
+            continue
+        marker = control_records.parse_end_transaction_marker(batch)
+        if marker is not None:  # a compacted control batch may be empty
+            shard.replay_marker(header.producer_id, header.producer_epoch, marker.commit, header.base_offset)
+
+
+def _replay_newest(log: Log, shard: Shard) -> None:
+    """What compaction would leave is enough: a log of a million records may be of a hundred ids."""
+    newest: dict[bytes, tuple[records.Record, records.BatchHeader]] = {}
+    for header, batch in _batches(log):
+        if header.is_control:
+            continue
+        for record in records.iter_records(batch):
+            if record.key is not None:
+                newest[record.key] = record, header
+    for record, header in newest.values():
+        _replay(record, header, shard)
+
+
+def _replay(record: records.Record, header: records.BatchHeader, shard: Shard) -> None:
+    if record.key is not None:
+        shard.replay(
+            record.key,
+            record.value,
+            offset=record.offset,
+            producer_id=header.producer_id,
+            producer_epoch=header.producer_epoch,
+            timestamp_ms=record.timestamp,
+        )
+
+
+def _batches(log: Log) -> Iterator[tuple[records.BatchHeader, memoryview]]:
+    """All batches of a log, the last too, stable or not. Raises KafkaError."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         chunk = log.read(offset, _LOAD_BYTES, isolation=IsolationLevel.READ_UNCOMMITTED, min_one_message=True).records
@@ -335,25 +377,7 @@ def _replay_log(log: Log, shard: Shard) -> None:
         for position, header in records.iter_headers(view):
             if header.next_offset <= offset:
                 continue  # a read starts at a batch, which may begin before the offset asked for
-            _replay_batch(header, view[position : position + header.size_bytes], shard)
+            yield header, view[position : position + header.size_bytes]
             offset = header.next_offset
         if offset == start:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{log.topic_partition} has no whole batch at offset {offset}")
-
-
-def _replay_batch(header: records.BatchHeader, batch: memoryview, shard: Shard) -> None:
-    if header.is_control:
-        marker = control_records.parse_end_transaction_marker(batch)
-        if marker is not None:  # a compacted control batch may be empty
-            shard.replay_marker(header.producer_id, header.producer_epoch, marker.commit, header.base_offset)
-        return
-    for record in records.iter_records(batch):
-        if record.key is not None:
-            shard.replay(
-                bytes(record.key),
-                None if record.value is None else bytes(record.value),
-                offset=record.offset,
-                producer_id=header.producer_id,
-                producer_epoch=header.producer_epoch,
-                timestamp_ms=record.timestamp,
-            )

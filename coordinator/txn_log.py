@@ -35,6 +35,8 @@ class TransactionLogFormat:
 class TxnShard:
     """The transactional ids of one partition. `pending` ones are between a decision and its last durable record: 51 to everybody."""
 
+    newest_record_wins = True
+
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.transactions: dict[str, TransactionMetadata] = {}

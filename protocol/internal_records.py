@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
 from oncelog.protocol.consumer_group_records import (
@@ -90,6 +91,10 @@ class UnknownKey(NamedTuple):
     data: bytes
 
 
+_FRONT: Final = Struct(">hqhib")  # version, producer id, epoch, timeout, status
+_TIMES: Final = Struct(">qq")
+
+
 @dataclass(slots=True)
 class TransactionLogValue:
     """What the transaction log says about a transactional id. `transaction_partitions` is None in state Empty."""
@@ -110,11 +115,7 @@ class TransactionLogValue:
     def encode(self, version: int = 1) -> bytes:
         """Version 1 (transaction.version >= 1) has the tagged fields, version 0 drops them."""
         out = FieldWriter(flexible=version >= FIRST_FLEXIBLE_TRANSACTION_VALUE)
-        out.int16(version)
-        out.int64(self.producer_id)
-        out.int16(self.producer_epoch)
-        out.int32(self.transaction_timeout_ms)
-        out.int8(self.transaction_status)
+        out.fixed(_FRONT, version, self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status)
 
         def topic_partitions(entry: tuple[str, list[int]]) -> None:
             out.string(entry[0])
@@ -122,8 +123,7 @@ class TransactionLogValue:
             out.tags()
 
         out.array(self.transaction_partitions, topic_partitions)
-        out.int64(self.transaction_last_update_timestamp_ms)
-        out.int64(self.transaction_start_timestamp_ms)
+        out.fixed(_TIMES, self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms)
         out.tags(self._tagged_fields())
         return out.result()
 
@@ -145,22 +145,16 @@ class TransactionLogValue:
     def decode(cls, data: Buffer) -> TransactionLogValue:
         version = FieldReader(data).int16()
         _known(cls.__name__, version, 1)
-        fields = FieldReader(data, 2, flexible=version >= FIRST_FLEXIBLE_TRANSACTION_VALUE)
+        fields = FieldReader(data, flexible=version >= FIRST_FLEXIBLE_TRANSACTION_VALUE)
+        _, producer_id, producer_epoch, timeout_ms, status = fields.fixed(_FRONT)
 
         def topic_partitions() -> tuple[str, list[int]]:
             entry = fields.string(), fields.array(fields.int32)
             fields.tags()
             return entry
 
-        value = cls(
-            producer_id=fields.int64(),
-            producer_epoch=fields.int16(),
-            transaction_timeout_ms=fields.int32(),
-            transaction_status=fields.int8(),
-            transaction_partitions=fields.nullable_array(topic_partitions),
-            transaction_last_update_timestamp_ms=fields.int64(),
-            transaction_start_timestamp_ms=fields.int64(),
-        )
+        partitions = fields.nullable_array(topic_partitions)
+        value = cls(producer_id, producer_epoch, timeout_ms, status, partitions, *fields.fixed(_TIMES))
         tags = fields.tags()
         if 0 in tags:
             value.previous_producer_id = tags[0].int64()

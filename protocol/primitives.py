@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import uuid
+from functools import lru_cache
 from struct import Struct
 from typing import Final, TypeAlias
 
@@ -111,6 +112,7 @@ def java_string_hash(text: str) -> int:
 _UTF16_UNIT: Final = Struct(">H")
 
 
+@lru_cache(maxsize=4096)
 def partition_for(key: str, partitions: int) -> int:
     """Partition of an internal topic that a group or transactional id belongs to.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from struct import Struct, error
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from oncelog.protocol.primitives import Buffer, MalformedRequest, read_unsigned_varint, unsigned_varint
 
@@ -42,6 +42,15 @@ class FieldReader:
             raise CorruptRecord("record ends inside a field") from None
         self._pos += layout.size
         return int(value)
+
+    def fixed(self, layout: Struct) -> tuple[Any, ...]:
+        """Fields of fixed size that follow each other, taken at once."""
+        try:
+            values = layout.unpack_from(self._data, self._pos)
+        except error:
+            raise CorruptRecord("record ends inside a field") from None
+        self._pos += layout.size
+        return values
 
     def int8(self) -> int:
         return self._fixed(_INT8)
@@ -125,6 +134,10 @@ class FieldWriter:
 
     def result(self) -> bytes:
         return bytes(self._out)
+
+    def fixed(self, layout: Struct, *values: int) -> None:
+        """Fields of fixed size that follow each other, written at once."""
+        self._out += layout.pack(*values)
 
     def int8(self, value: int) -> None:
         self._out += _INT8.pack(value)

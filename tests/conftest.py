@@ -2,6 +2,7 @@
 
 --bootstrap host:port   run wire and client tests against a broker that is already there (any Kafka), instead of one of ours
 --seed N, --runs N      where random and repeated tests start, and how often they repeat
+--jobs N                processes that share the seeds of simulations
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--bootstrap", default=None, help="host:port of a Kafka to test instead of oncelog")
     group.addoption("--seed", type=int, default=int(os.environ.get("SEED", "1")), help="first seed of random tests")
     group.addoption("--runs", type=int, default=None, help="repetitions of crash and simulation tests (default: a slice)")
+    group.addoption("--jobs", type=int, default=1, help="processes that share the seeds of simulations")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,7 +7,9 @@ it no more, and connections whose other end is gone.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
+import functools
 import itertools
 import random
 import struct
@@ -30,7 +32,12 @@ from support.simloop import SimClock, SimLoop, TimedFlusher
 from support.wire import request_frame, response_tags
 
 DATA = Path("/data")
-SETTINGS = {"transaction.state.log.num.partitions": "2", "offsets.topic.num.partitions": "2", "listeners": "PLAINTEXT://sim:9092"}
+INTERNAL_PARTITIONS = 2
+SETTINGS = {
+    "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
+    "offsets.topic.num.partitions": str(INTERNAL_PARTITIONS),
+    "listeners": "PLAINTEXT://sim:9092",
+}
 TICK_SECONDS = 0.05
 
 
@@ -39,10 +46,15 @@ def build(kind: Any, fields: Mapping[str, Any]) -> Any:
     values = {}
     for name, value in fields.items():
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
-            nested = [c for c in vars(kind).values() if isinstance(c, type) and value[0].keys() <= c._defaults.keys()]  # type: ignore[attr-defined]
-            value = [build(nested[0], item) for item in value]
+            nested = _nested(kind, frozenset(value[0]))
+            value = [build(nested, item) for item in value]
         values[name] = value
     return kind(**values)
+
+
+@functools.cache
+def _nested(kind: Any, fields: frozenset[str]) -> Any:
+    return next(c for c in vars(kind).values() if isinstance(c, type) and fields <= c._defaults.keys())  # type: ignore[attr-defined]
 
 
 class ConnectionLost(ConnectionError):
@@ -189,6 +201,10 @@ class SimCluster:
     def bury(self, *, power_cut: bool) -> None:
         """The broker is gone; the disk keeps what it must, and perhaps more."""
         self.deaths += 1
+        self.fs.dead = True
+        if self.broker is not None:
+            with contextlib.suppress(Died):  # a pass of the cleaner under way ends here, not when Python collects it
+                self.broker.logs._upkeep.cleaner.close()
         self.broker = None
         if self._ticking is not None:
             self._ticking.cancel()
@@ -216,13 +232,14 @@ class SimCluster:
 
 
 class SimClient:
-    """Requests by name over connections that may fail. `faults`: the share of requests that something happens to."""
+    """Requests by name over connections that may fail. `faults`: the share of requests that something happens to; `struck`: how many."""
 
     def __init__(self, cluster: SimCluster, chance: random.Random, *, repeats: bool) -> None:
         self.cluster = cluster
         self.chance = chance
         self.repeats = repeats
         self.faults = 0.0
+        self.struck = 0
         self._wire: Wire | None = None
         self._correlation = 0
 
@@ -235,6 +252,7 @@ class SimClient:
             self._wire = self.cluster.connect()
         wire, loop = self._wire, self.cluster.loop
         fate = self.chance.random() / self.faults if self.faults else 1.0
+        self.struck += fate < 1.0
         if fate < 0.25:  # lost on the way there
             self._drop()
             raise ConnectionLost
@@ -248,7 +266,7 @@ class SimClient:
             loop.call_later(self.chance.random() ** 3 * 3.0, self._repeat, frame)
         if fate < 1.0:
             await asyncio.sleep(self.chance.random() * 0.2)
-        data = await asyncio.wait_for(answer, 30.0)
+        data = await answer
         return messages.decode_response(key, version, memoryview(data)[4 + response_tags(key, version) :])
 
     def _repeat(self, frame: bytes) -> None:

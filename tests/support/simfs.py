@@ -280,6 +280,9 @@ class SimFileSystem:
         source, target = str(old), str(new)
 
         def change(names: dict[str, Inode | None]) -> None:
+            if names.get(source) is not None:  # a file
+                names[target] = names.pop(source)
+                return
             for name in [n for n in names if n == source or n.startswith(source + "/")]:
                 names[target + name[len(source) :]] = names.pop(name)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import random
 from asyncio import base_events
+from collections import deque
+from heapq import heappop
 from typing import Any
 
 from oncelog.storage.flush import FlushJob, FlushTarget
@@ -16,30 +18,36 @@ from oncelog.storage.flush import FlushJob, FlushTarget
 T0_MS = 1_700_000_000_000
 
 
-class _NoSockets:
-    """What the loop asks for readiness: there is none, only time that passes."""
-
-    def __init__(self, loop: SimLoop) -> None:
-        self._loop = loop
-
-    def select(self, timeout: float | None) -> tuple[()]:
-        if timeout is None:
-            raise RuntimeError("nothing is ready and no timer is set: the simulation would wait for ever")
-        self._loop.now_seconds += max(timeout, 0.0)
-        return ()
-
-
 class SimLoop(base_events.BaseEventLoop):
     """An asyncio loop on virtual seconds, without sockets and threads."""
+
+    _ready: deque[asyncio.Handle]
+    _scheduled: list[asyncio.TimerHandle]
 
     def __init__(self) -> None:
         super().__init__()
         self.now_seconds = 0.0
-        self._selector = _NoSockets(self)
-        self.slow_callback_duration = float("inf")
 
     def time(self) -> float:
         return self.now_seconds
+
+    def _run_once(self) -> None:
+        """All that is ready; when nothing is, time jumps to the next timer. asyncio's own turn without waiting and clock reading."""
+        ready, scheduled = self._ready, self._scheduled
+        if not ready:
+            while scheduled and scheduled[0]._cancelled:  # type: ignore[attr-defined]
+                heappop(scheduled)._scheduled = False  # type: ignore[attr-defined]
+            if not scheduled:
+                raise RuntimeError("nothing is ready and no timer is set: the simulation would wait for ever")
+            self.now_seconds = max(self.now_seconds, scheduled[0].when())
+        while scheduled and scheduled[0].when() <= self.now_seconds:
+            handle = heappop(scheduled)
+            handle._scheduled = False  # type: ignore[attr-defined]
+            ready.append(handle)
+        for _ in range(len(ready)):
+            due = ready.popleft()
+            if not due._cancelled:  # type: ignore[attr-defined]
+                due._run()
 
     def _process_events(self, event_list: Any) -> None:
         """There are none."""
@@ -64,6 +72,7 @@ class SimClock:
         self._offset_ms = float(start_ms)
         self._loop: SimLoop | None = None
         self._elapsed_ms = 0.0
+        self.jumps = 0
 
     def attach(self, loop: SimLoop | None) -> None:
         """Go on with another loop; None: stand still."""
@@ -80,6 +89,7 @@ class SimClock:
     def jump(self, by_ms: float) -> None:
         """Set the time of day forwards or back, as an administrator or NTP would."""
         self._offset_ms += by_ms
+        self.jumps += 1
 
 
 class StepFlusher:

@@ -17,6 +17,8 @@ from support.txn_bench import HandClock
 class Words:
     """A shard that remembers everything it was told, in order."""
 
+    newest_record_wins = False
+
     def __init__(self, partition: int) -> None:
         self.told: list[tuple[object, ...]] = []
 
@@ -58,6 +60,18 @@ def test_live_state_is_the_state_after_loading() -> None:
     live.replay_marker(partition, 5, 99, True, offset)
     loaded = runtime(logs)
     assert [shard.told for shard in loaded.shards()] == [shard.told for shard in live.shards()]
+
+
+def test_loading_may_pass_over_all_but_the_newest_record_of_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = MemoryLogs()
+    live = runtime(logs, partitions=1)
+    for word in (b"a", b"b", b"a", b"c", b"b"):
+        live.submit("x", say(word))
+    everything = live.shard(0).told
+    monkeypatch.setattr(Words, "newest_record_wins", True)
+    loaded = runtime(logs)
+    assert sorted(loaded.shard(0).told) == sorted(everything[2:])
+    assert {key for key, *_ in loaded.shard(0).told} == {b"a", b"b", b"c"}
 
 
 def test_failed_append_leaves_the_shard_alone() -> None:
