@@ -15,6 +15,7 @@ public class Clients {
     static final int SECONDS = 30;
     static String bootstrap;
     static final Map<String, Object> facts = new TreeMap<>();
+    static final Map<String, Object> security = new HashMap<>();
 
     public static void main(String[] args) throws Exception {
         bootstrap = args[1];
@@ -27,6 +28,7 @@ public class Clients {
             case "admin" -> admin(args[2]);
             case "commit" -> commit(args[2], args[3]);
             case "open" -> open(args[2], args[3]);
+            case "login" -> login(args[2], Long.parseLong(args[3]), Arrays.copyOfRange(args, 4, args.length));
             default -> throw new IllegalArgumentException(args[0]);
         }
         System.out.println(new ObjectMapper().writeValueAsString(facts));
@@ -35,7 +37,8 @@ public class Clients {
     }
 
     static Map<String, Object> settings(Object... pairs) {
-        Map<String, Object> settings = new HashMap<>(Map.of("bootstrap.servers", bootstrap));
+        Map<String, Object> settings = new HashMap<>(security);
+        settings.put("bootstrap.servers", bootstrap);
         for (int i = 0; i < pairs.length; i += 2) settings.put((String) pairs[i], pairs[i + 1]);
         return settings;
     }
@@ -164,6 +167,21 @@ public class Clients {
         producer.initTransactions();
         producer.beginTransaction();
         facts.put("offset", producer.send(new ProducerRecord<>(topic, "open")).get().offset());
+    }
+
+    /** Work for so long with clients that must log in. */
+    static void login(String topic, long milliseconds, String[] pairs) throws Exception {
+        for (String pair : pairs) security.put(pair.split("=", 2)[0], pair.split("=", 2)[1]);
+        create(topic, 1);
+        List<String> sent = new ArrayList<>();
+        long end = System.nanoTime() + milliseconds * 1_000_000L;
+        try (var producer = producer()) {
+            while (System.nanoTime() < end) {
+                sent.add("" + sent.size());
+                producer.send(new ProducerRecord<>(topic, sent.get(sent.size() - 1))).get();
+            }
+        }
+        facts.put("same", values(topic, "read_committed").equals(sent));
     }
 
     static void copy(String name, String protocol) throws Exception {
