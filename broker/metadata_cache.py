@@ -6,13 +6,12 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from oncelog.protocol import messages
-from oncelog.protocol.names import INTERNAL_TOPICS
+from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
     from oncelog.storage.topics import Topic, TopicRegistry
 
-LEADER_EPOCH = 0
 MAX_ENTRIES = 256
 MAX_BYTES = 16 << 20
 
@@ -59,7 +58,7 @@ def topic_entry(topic: Topic, ctx: RequestContext, operations: int) -> Any:
         kind.MetadataResponsePartition(
             partition_index=index,
             leader_id=node,
-            leader_epoch=LEADER_EPOCH,
+            leader_epoch=leader_epoch(ctx, TopicPartition(topic.name, index)),
             replica_nodes=[node],
             isr_nodes=[node],
             offline_replicas=[],
@@ -73,3 +72,9 @@ def topic_entry(topic: Topic, ctx: RequestContext, operations: int) -> Any:
         partitions=partitions,
         topic_authorized_operations=operations,
     )
+
+
+def leader_epoch(ctx: RequestContext, place: TopicPartition) -> int:
+    """What the partition itself compares with: 0, unless it was brought from a Kafka cluster, whose leaders have counted."""
+    log = ctx.broker.logs.log(place)
+    return 0 if log is None else log.leader_epoch

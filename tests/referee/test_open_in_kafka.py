@@ -6,44 +6,29 @@ open transactions, pending group offsets) or one that oncelog wrote.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 from oncelog.broker.commands.cluster import Cluster
-from oncelog.broker.commands.graduate import graduate
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from oncelog.protocol.names import CONSUMER_OFFSETS
 from oncelog.protocol.records import iter_records, patch_offset
 from oncelog.storage.findings import Findings, Kind
-from oncelog.storage.graduate import Plan, check_target, plan
+from oncelog.storage.graduate import Plan, plan
 from oncelog.storage.raw_directory import BatchAt, PartitionFolder, map_file, scan_log
 from oncelog.storage.verify import verify
 from oncelog.storage.verify_groups import replay_group_offsets
 from referee.apache_kafka import ApacheKafka, available, run_class
+from referee.moving import moved_into_kafka, wait_for
 from support.golden_storage import unpack
 from support.our_directory import OurDirectory
 
 pytestmark = [pytest.mark.referee, pytest.mark.timeout(400), pytest.mark.skipif(not available(), reason="needs Java and Maven")]
-
-PORT = 19300
-FAR = str(2**31 - 1)
-# nothing may expire, be cleaned or be aborted while the test compares
-FROZEN = {
-    "log.retention.ms": "-1",
-    "log.retention.check.interval.ms": FAR,
-    "log.cleaner.backoff.ms": FAR,
-    "offsets.retention.minutes": "10000000",
-    "producer.id.expiration.ms": FAR,
-    "transactional.id.expiration.ms": FAR,
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": FAR,
-    "auto.create.topics.enable": "false",
-}
 
 
 @dataclass
@@ -63,29 +48,6 @@ def batches_of(folder: PartitionFolder) -> Iterator[BatchAt]:
         yield from (item for item in scan_log(map_file(folder.file(base, "log"))) if isinstance(item, BatchAt))
 
 
-def wait_for(what: str, seconds: float = 30.0) -> Iterator[None]:
-    deadline = time.monotonic() + seconds
-    while True:
-        yield
-        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
-        time.sleep(0.1)
-
-
-def prepare(kafka: ApacheKafka, moving: Plan) -> None:
-    """Steps 2 and 3 of what `oncelog graduate` prints."""
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    topics = [NewTopic(topic.name, topic.partitions, 1, config=topic.configs) for topic in moving.user_topics()]
-    for future in admin.create_topics(topics).values():
-        future.result()
-    run_class(
-        "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--bootstrap-server", kafka.bootstrap, "--describe", "--group", "x"
-    )
-    run_class("org.apache.kafka.tools.TransactionsCommand", "--bootstrap-server", kafka.bootstrap, "describe", "--transactional-id", "x")
-    for _ in wait_for("the internal topics"):
-        if {CONSUMER_OFFSETS, TRANSACTION_STATE} <= admin.list_topics().topics.keys():
-            return
-
-
 def source_directory(name: str, folder: Path) -> Path:
     if name == "kafka":
         return unpack("killed", folder)
@@ -99,21 +61,8 @@ def source_directory(name: str, folder: Path) -> Path:
 @pytest.fixture(scope="module", params=["ours", "kafka"])
 def move(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Move]:
     source = source_directory(request.param, tmp_path_factory.mktemp("source"))
-    moving = plan(source)
-    options = {
-        **FROZEN,
-        "offsets.topic.num.partitions": str(moving.partitions_of(CONSUMER_OFFSETS)),
-        "transaction.state.log.num.partitions": str(moving.partitions_of(TRANSACTION_STATE)),
-    }
-    with ApacheKafka(tmp_path_factory.mktemp("kafka"), PORT, options) as kafka:
-        kafka.start()
-        assert graduate(source, to=kafka.data) == 1  # refused: it runs
-        prepare(kafka, moving)
-        kafka.stop()
-        assert check_target(moving, kafka.data) == []
-        assert graduate(source, to=kafka.data) == 0
-        kafka.start()
-        yield Move(source, moving, kafka)
+    with moved_into_kafka(source, tmp_path_factory.mktemp("kafka")) as kafka:
+        yield Move(source, plan(source), kafka)
 
 
 def consume(move: Move, isolation: str) -> dict[str, list[tuple[object, ...]]]:
