@@ -63,8 +63,9 @@ def jars() -> Path:
 
 
 def free_ports() -> int:
-    """The first of two ports in a row that are free: the broker's and the controller's."""
-    for port in range(19300, 20000, 2):
+    """The first of two ports in a row that are free: the broker's and the controller's. Runs at the same time look in different places."""
+    begin = os.getpid() % 350 * 2
+    for port in (19300 + (begin + step) % 700 for step in range(0, 700, 2)):
         with socket.socket() as one, socket.socket() as other:
             try:
                 one.bind(("127.0.0.1", port))
