@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -86,3 +86,14 @@ def runs(request: pytest.FixtureRequest) -> int | None:
     """`--runs`, None when not given."""
     value: int | None = request.config.getoption("--runs")
     return value
+
+
+@pytest.fixture
+def tell(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """A line past pytest's capture: long runs are watched."""
+
+    def say(line: str) -> None:
+        with capsys.disabled():
+            print(f"  {line}", flush=True)
+
+    return say

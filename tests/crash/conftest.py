@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,5 @@ SLICE = 3
 
 
 @pytest.fixture
-def rounds(request: pytest.FixtureRequest, tmp_path: Path, seed: int, runs: int | None, capsys: pytest.CaptureFixture[str]) -> Rounds:
-    def tell(line: str) -> None:
-        with capsys.disabled():
-            print(f"  {line}", flush=True)
-
+def rounds(request: pytest.FixtureRequest, tmp_path: Path, seed: int, runs: int | None, tell: Callable[[str], None]) -> Rounds:
     return Rounds(tmp_path, request.node.name, seed, runs or SLICE, tell)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import random
-import shutil
-import time
-from collections.abc import Iterator
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from oncelog.storage.env import Env, SeededRandom
 from oncelog.storage.log import Log
 from oncelog.storage.log_manager import LogManager
 from oncelog.storage.verify import verify
+from support.seeds import lead_all
 from support.simfs import Died, SimFileSystem
 from support.simloop import T0_MS, StepFlusher
 
@@ -122,6 +123,7 @@ class World:
         self.unsure_topics: set[str] = set()
         self.topic_ids: dict[str, object] = {}
         self.values = 0
+        self.counts: Counter[str] = Counter()
         self.topics_made = 0
         self.manager = self.start()
         for compact in (False, False, True):
@@ -245,8 +247,10 @@ class World:
                 self.manager._upkeep.cleaner.close()
             if self.chance.random() < 0.7:
                 self.fs.crash()
+                self.counts["power cuts"] += 1
             else:
                 self.fs.kill()
+                self.counts["kills"] += 1
             if self.chance.random() < 0.3:
                 self.fs.die(self.chance.randrange(1, 40))
             try:
@@ -267,21 +271,22 @@ class World:
         for partition in self.partitions.values():
             check_partition(self.log(partition), partition, self.clock.now_ms)
 
-    def audit(self, folder: Path) -> None:
+    def audit(self) -> None:
         """An orderly stop, then the offline auditor on a copy of the directory. Nobody coordinates here, so open transactions end first."""
         for partition in self.partitions.values():
             for pid in partition.open_transactions():
                 self.end_transaction(partition, pid, False)
         self.flusher.flush()
         self.manager.stop()
-        copy_out(self.fs, folder)
-        report = verify(folder)
+        with tempfile.TemporaryDirectory() as folder:
+            copy_out(self.fs, Path(folder))
+            report = verify(Path(folder))
         served = {
             str(place) for place in self.partitions
         }  # folders of topics whose making or deletion was cut off are kept, and not served
         errors = [finding for finding in report.errors if finding.partition in served or not finding.partition]
         assert not errors, errors
-        shutil.rmtree(folder)
+        self.counts["audits"] += 1
         self.fs.kill()
         self.start()
 
@@ -396,7 +401,7 @@ def copy_out(fs: SimFileSystem, folder: Path) -> None:
             target.write_bytes(inode.content)
 
 
-def lead(seed: int, folder: Path) -> None:
+def lead(seed: int) -> Counter[str]:
     """One seed: several lives of one directory."""
     world = World(seed)
     for life in range(LIVES):
@@ -409,8 +414,9 @@ def lead(seed: int, folder: Path) -> None:
         world.perish()
         world.check()
         if life == LIVES - 1 and seed % AUDIT_EVERY == 0:
-            world.audit(folder / f"audit-{seed}")
+            world.audit()
             world.check()
+    return world.counts
 
 
 def repeat_with(seed: int) -> str:
@@ -418,21 +424,22 @@ def repeat_with(seed: int) -> str:
 
 
 @pytest.mark.parametrize("seed_of_old", [521, 5460, 5620, 5764, 6233])
-def test_seeds_that_found_something(seed_of_old: int, tmp_path: Path) -> None:
-    lead(seed_of_old, tmp_path)
+def test_seeds_that_found_something(seed_of_old: int) -> None:
+    lead(seed_of_old)
 
 
 @pytest.mark.timeout(0)
-def test_acknowledged_records_survive(seed: int, runs: int | None, tmp_path: Path) -> None:
-    begun = time.perf_counter()
+@pytest.mark.usefixtures("quiet")
+def test_acknowledged_records_survive(seed: int, runs: int | None, request: pytest.FixtureRequest, tell: Callable[[str], None]) -> None:
     seeds = range(seed, seed + (runs or SLICE))
-    for each in seeds:
-        try:
-            lead(each, tmp_path)
-        except Exception as error:
-            raise AssertionError(f"seed {each} failed; {repeat_with(each)}") from error
-    cuts, seconds = len(seeds) * LIVES, time.perf_counter() - begun
-    print(f"seeds {seeds.start}..{seeds.stop - 1}: {cuts} cuts, {cuts / seconds:.0f}/s, lost=0 reused=0")
+    total = lead_all(lead, seeds, request.config.getoption("--jobs"), "make sim SEED={seed} RUNS=1", tell, cuts)
+    tell(f"{dict(total)}; lost=0 reused=0")
+    assert total["power cuts"] > 3 * len(seeds)
+
+
+def cuts(total: Counter[str], seconds: float) -> str:
+    count = total["power cuts"]
+    return f"{count:,} power cuts, {total['kills']:,} kills, {total['audits']:,} audits, {count / seconds:.0f} cuts/s"
 
 
 def test_every_failing_call(seed: int) -> None:

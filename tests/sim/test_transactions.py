@@ -7,33 +7,13 @@ The clients are in `support/txn_clients.py`, faults and invariants in `support/t
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from support.seeds import lead_all
 from support.txn_world import lead
 
 SLICE = 3
-
-
-@pytest.fixture
-def quiet() -> Iterator[None]:
-    """Brokers that are killed have much to say."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
-
-
-@pytest.fixture
-def tell(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
-    """Past pytest's capture: long runs are watched."""
-
-    def say(line: str) -> None:
-        with capsys.disabled():
-            print(f"  {line}", flush=True)
-
-    return say
 
 
 @pytest.mark.timeout(0)

@@ -17,7 +17,23 @@ class SeedFailed(AssertionError):
     """The first seed that did not hold."""
 
 
-def lead_all(lead: Lead, seeds: range, jobs: int, repeat: str, tell: Callable[[str], None]) -> Counter[str]:
+def outcomes(total: Counter[str], seconds: float) -> str:
+    """Progress of transactions."""
+    count = max(total["outcomes"], 1)
+    return (
+        f"{total['outcomes']:,} outcomes, {count / seconds:.0f}/s, {total['under faults'] / count:.0%} under faults, "
+        f"{total['deaths']:,} deaths"
+    )
+
+
+def lead_all(
+    lead: Lead,
+    seeds: range,
+    jobs: int,
+    repeat: str,
+    tell: Callable[[str], None],
+    progress: Callable[[Counter[str], float], str] = outcomes,
+) -> Counter[str]:
     """The sum of what `lead` counted; `tell` gets a line now and then. Raises SeedFailed, which says how to repeat the seed."""
     total: Counter[str] = Counter()
     begun = told = time.perf_counter()
@@ -30,14 +46,6 @@ def lead_all(lead: Lead, seeds: range, jobs: int, repeat: str, tell: Callable[[s
             told = now
             tell(f"{done} of {len(seeds)} seeds from {seeds.start} on, {progress(total, now - begun)}")
     return total
-
-
-def progress(total: Counter[str], seconds: float) -> str:
-    outcomes = max(total["outcomes"], 1)
-    return (
-        f"{total['outcomes']:,} outcomes, {outcomes / seconds:.0f}/s, {total['under faults'] / outcomes:.0%} under faults, "
-        f"{total['deaths']:,} deaths"
-    )
 
 
 def _led(lead: Lead, seeds: range, jobs: int) -> Iterator[tuple[int, Counter[str], str | None]]:
