@@ -92,7 +92,7 @@ class Broker:
         context.transactions.on_offsets_marker(context.groups.replay_marker)
         context.groups.start()
         context.transactions.start()
-        self.logs.on_topic_deleted.append(context.groups.on_topic_deleted)
+        self.logs.on_topic_deleted.append(context.groups.removal.on_topic_deleted)
 
     async def start(self) -> None:
         """Recover, then accept. Raises OSError, KafkaError."""

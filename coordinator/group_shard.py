@@ -14,6 +14,7 @@ from oncelog.protocol.consumer_group_records import (
     ConsumerGroupPartitionMetadataKey,
     ConsumerGroupValue,
 )
+from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.internal_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -28,6 +29,7 @@ from oncelog.protocol.names import CONSUMER_OFFSETS
 _S = ClassicGroupState
 if TYPE_CHECKING:
     from oncelog.coordinator.consumer_group import ConsumerGroup
+    from oncelog.coordinator.runtime import CoordinatorRuntime
 
 _CONSUMER_KEYS = get_args(ConsumerGroupKey)
 
@@ -158,3 +160,12 @@ def group_record(group: ClassicGroup, assignments: dict[str, bytes] | None = Non
 def group_tombstone(group_id: str) -> CoordinatorRecord:
     """The record that removes a group."""
     return CoordinatorRecord(GroupMetadataKey(group_id).encode(), None)
+
+
+def loaded_shard(runtime: CoordinatorRuntime[GroupShard], group_id: str) -> GroupShard:
+    """The shard of a group. Raises KafkaError 14, 24."""
+    if not group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+    if runtime.loading:
+        raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    return runtime.shard_of(group_id)

@@ -50,7 +50,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
                 ids[name] = topic_id
     if not offsets:
         return _answer(req, verdicts)
-    reply = ctx.broker.groups.commit_offsets(
+    reply = ctx.broker.groups.offsets.commit(
         req.group_id, req.member_id, req.generation_id_or_member_epoch, req.group_instance_id, offsets, ids, api_version=ctx.api_version
     )
     return then(reply, lambda codes: _answer(req, verdicts | {places[place]: code for place, code in codes.items()}))

@@ -15,7 +15,7 @@ from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.replies import all_of, then
 from oncelog.broker.handlers.topic_access import may_topic
-from oncelog.coordinator.group_coordinator import FetchedOffset
+from oncelog.coordinator.group_offsets import FetchedOffset
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -74,7 +74,7 @@ def _group(group: Any, require_stable: bool, ctx: RequestContext) -> Any:
     if asked is not None:
         places = [TopicPartition(name, p) for name, _id, error, numbers in asked if error is ErrorCode.NONE for p in numbers]
     try:
-        reply = ctx.broker.groups.fetch_offsets(
+        reply = ctx.broker.groups.offsets.fetch(
             group.group_id, places, require_stable=require_stable, member_id=group.member_id, member_epoch=group.member_epoch
         )
     except KafkaError as error:

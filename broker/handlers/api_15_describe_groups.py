@@ -29,7 +29,7 @@ def _group(group_id: str, req: Any, ctx: RequestContext) -> Any:
     kind = messages.DescribeGroupsResponse.DescribedGroup
     if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
         return kind(group_id=group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    found = ctx.broker.groups.describe(group_id)
+    found = ctx.broker.groups.listing.describe(group_id)
     error, text = found.error, None
     if error is ErrorCode.GROUP_ID_NOT_FOUND:
         error = error if ctx.api_version >= _NOT_FOUND else ErrorCode.NONE

@@ -19,7 +19,7 @@ from oncelog.protocol.errors import KafkaError
 def handle(req: Any, ctx: RequestContext) -> Any:
     """What may be seen."""
     try:
-        found = ctx.broker.groups.list(req.states_filter, req.types_filter)
+        found = ctx.broker.groups.listing.list(req.states_filter, req.types_filter)
     except KafkaError as error:
         return messages.ListGroupsResponse(error_code=error.code)
     if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):

@@ -72,7 +72,7 @@ def _commit(req: Any, ctx: RequestContext, offsets: dict[TopicPartition, OffsetT
     )
     if admitted[place] is not ErrorCode.NONE:
         return dict.fromkeys(offsets, txn_offset_commit_error(admitted[place], version))
-    reply = groups.txn_commit_offsets(
+    reply = groups.offsets.commit_in_transaction(
         req.group_id,
         req.member_id,
         req.generation_id,

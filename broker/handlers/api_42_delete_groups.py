@@ -21,7 +21,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     """One verdict a group."""
     names = list(dict.fromkeys(req.groups_names))
     allowed = [name for name in names if ctx.authorize(AclOperation.DELETE, ResourceType.GROUP, name)]
-    replies = ctx.broker.groups.delete_groups(allowed)
+    replies = ctx.broker.groups.removal.delete_groups(allowed)
     kind = messages.DeleteGroupsResponse.DeletableGroupResult
 
     def answer(codes: list[ErrorCode]) -> Any:

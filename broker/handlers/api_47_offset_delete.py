@@ -38,7 +38,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
             else:
                 places.append(place)
     try:
-        reply = ctx.broker.groups.delete_offsets(req.group_id, places)
+        reply = ctx.broker.groups.offsets.delete(req.group_id, places)
     except KafkaError as error:
         return messages.OffsetDeleteResponse(error_code=error.code)
     return then(reply, lambda codes: _answer(req, verdicts | codes))

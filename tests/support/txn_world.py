@@ -184,7 +184,7 @@ class World:
         for source, values in copied.items():
             assert sorted(values) == list(range(len(values))), "copies lost or doubled"
             place = TopicPartition(SOURCE, source)
-            offsets = broker.context.groups.fetch_offsets(GROUP, [place], require_stable=True)
+            offsets = broker.context.groups.offsets.fetch(GROUP, [place], require_stable=True)
             assert not isinstance(offsets, asyncio.Future)
             assert offsets[place].offset == len(values), "I6: offsets and records of a transaction are apart"
         return numbers

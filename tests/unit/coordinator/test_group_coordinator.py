@@ -12,7 +12,8 @@ from oncelog.coordinator.classic_join import JoinGroup
 from oncelog.coordinator.classic_requests import Heartbeat, LeavingMember, SyncGroup
 from oncelog.coordinator.consumer_heartbeat import ConsumerHeartbeat, HeartbeatAnswer
 from oncelog.coordinator.group_config import GroupConfig
-from oncelog.coordinator.group_coordinator import FetchedOffset, GroupCoordinator
+from oncelog.coordinator.group_coordinator import GroupCoordinator
+from oncelog.coordinator.group_offsets import FetchedOffset
 from oncelog.coordinator.offsets import OffsetToCommit
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.errors import KafkaError
@@ -69,18 +70,18 @@ class Machine:
 
     def commit(self, offset: int, member: str = "", epoch: int = -1, *, version: int = 9) -> E:
         wanted = {PLACE: OffsetToCommit(offset, -1, "")}
-        verdicts = self.groups.commit_offsets("g", member, epoch, None, wanted, api_version=version)
+        verdicts = self.groups.offsets.commit("g", member, epoch, None, wanted, api_version=version)
         assert isinstance(verdicts, dict)
         return verdicts[PLACE]
 
     def committed(self, *, stable: bool = False) -> FetchedOffset:
-        found = self.groups.fetch_offsets("g", [PLACE], require_stable=stable)
+        found = self.groups.offsets.fetch("g", [PLACE], require_stable=stable)
         assert isinstance(found, dict)
         return found[PLACE]
 
     def txn_commit(self, offset: int, producer_id: int, member: str = "", epoch: int = -1) -> E:
         wanted = {PLACE: OffsetToCommit(offset, -1, "")}
-        verdicts = self.groups.txn_commit_offsets("g", member, epoch, None, wanted, producer_id=producer_id, producer_epoch=0)
+        verdicts = self.groups.offsets.commit_in_transaction("g", member, epoch, None, wanted, producer_id=producer_id, producer_epoch=0)
         assert isinstance(verdicts, dict)
         return verdicts[PLACE]
 
@@ -154,10 +155,10 @@ def test_an_empty_consumer_group_becomes_classic_and_keeps_its_offsets(machine: 
     assert isinstance(joined, JoinGroupResult)
     assert (joined.error, joined.generation_id) == (E.NONE, 1)
     assert machine.committed().offset == 5
-    assert [group.kind for group in machine.groups.list()] == ["classic"]
+    assert [group.kind for group in machine.groups.listing.list()] == ["classic"]
     machine.restart()
     assert machine.committed().offset == 5
-    assert machine.groups.describe("g").state == "Empty"
+    assert machine.groups.listing.describe("g").state == "Empty"
 
 
 def test_up_and_down_again(machine: Machine) -> None:
@@ -166,7 +167,7 @@ def test_up_and_down_again(machine: Machine) -> None:
     machine.groups.sync_group(SyncGroup("g", joined.generation_id, joined.member_id, None, "consumer", "range", {joined.member_id: given}))
     answer = machine.beat("m1", 0)
     assert (answer.error, answer.assignment) == (E.NONE, {})  # the classic member has both
-    assert [group.kind for group in machine.groups.list()] == ["consumer"]
+    assert [group.kind for group in machine.groups.listing.list()] == ["consumer"]
     assert machine.groups.heartbeat(Heartbeat("g", joined.generation_id, joined.member_id)) is E.REBALANCE_IN_PROGRESS
     again = machine.join(joined.member_id)
     assert (again.error, again.leader) == (E.NONE, "")
@@ -175,10 +176,10 @@ def test_up_and_down_again(machine: Machine) -> None:
     assert synced.assignment[:2] == b"\x00\x01"
     assert machine.beat("m1", answer.member_epoch, owned={}).assignment
     machine.beat("m1", -1)
-    assert [group.kind for group in machine.groups.list()] == ["classic"]
+    assert [group.kind for group in machine.groups.listing.list()] == ["classic"]
     assert machine.groups.heartbeat(Heartbeat("g", 3, joined.member_id)) is E.REBALANCE_IN_PROGRESS
     machine.restart()
-    assert [group.kind for group in machine.groups.list()] == ["classic"]
+    assert [group.kind for group in machine.groups.listing.list()] == ["classic"]
 
 
 def test_no_upgrade_where_the_policy_forbids_it() -> None:
@@ -193,24 +194,24 @@ def test_a_silent_classic_member_goes(machine: Machine) -> None:
     joined = machine.join()
     machine.groups.sync_group(SyncGroup("g", 1, joined.member_id, None, None, None, {}))
     machine.after(9_999)
-    assert machine.groups.describe("g").state == "Stable"
+    assert machine.groups.listing.describe("g").state == "Stable"
     machine.after(2)
-    assert machine.groups.describe("g").state == "Empty"
+    assert machine.groups.listing.describe("g").state == "Empty"
 
 
 def test_a_member_that_never_syncs_goes(machine: Machine) -> None:
     machine.join()
     machine.after(5_001)
-    assert machine.groups.describe("g").state == "Empty"
+    assert machine.groups.listing.describe("g").state == "Empty"
 
 
 def test_a_group_is_not_deleted_while_it_has_members(machine: Machine) -> None:
     machine.beat("m1", 0)
-    assert machine.groups.delete_groups(["g", "none"]) == {"g": E.NON_EMPTY_GROUP, "none": E.GROUP_ID_NOT_FOUND}
+    assert machine.groups.removal.delete_groups(["g", "none"]) == {"g": E.NON_EMPTY_GROUP, "none": E.GROUP_ID_NOT_FOUND}
     assert machine.groups.leave_group("g", [LeavingMember("m1"), LeavingMember("zz")]) == (E.NONE, [E.NONE, E.UNKNOWN_MEMBER_ID])
-    assert machine.groups.delete_groups(["g"]) == {"g": E.NONE}
+    assert machine.groups.removal.delete_groups(["g"]) == {"g": E.NONE}
     machine.restart()
-    assert machine.groups.list() == []
+    assert machine.groups.listing.list() == []
 
 
 # -- offsets and transactions: cases 85 to 90 of the transaction rules
@@ -239,7 +240,7 @@ def test_87_the_later_record_wins(machine: Machine) -> None:
 
 def test_88_deleting_takes_what_is_pending_too(machine: Machine) -> None:
     machine.txn_commit(7, 1000)
-    machine.groups.delete_offsets("g", [PLACE])
+    machine.groups.offsets.delete("g", [PLACE])
     machine.end(1000, commit=True)
     assert machine.committed(stable=True).offset == -1
 
@@ -260,4 +261,4 @@ def test_offsets_go_after_their_retention_and_the_group_with_them() -> None:
     assert machine.committed().offset == 5
     machine.after(2_000)
     assert machine.committed().offset == -1
-    assert machine.groups.list() == []
+    assert machine.groups.listing.list() == []
