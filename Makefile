@@ -59,10 +59,10 @@ clients: $(VENV)/.dev ## stock clients, Python and otherwise
 	$(call pytest,clients,tests/clients)
 
 crash: $(VENV)/.dev ## real processes killed, RUNS rounds of each kind from SEED on (ARGS='-k k4': one kind)
-	$(call pytest,crash,tests/crash) --seed $(SEED) --runs $(RUNS) $(ARGS)
+	$(call pytest,crash,tests/crash) -o faulthandler_timeout=0 --seed $(SEED) --runs $(RUNS) $(ARGS)
 
 sim: $(VENV)/.dev ## whole brokers on virtual time: RUNS seeds from SEED on, in JOBS processes
-	$(call pytest,sim,tests/sim) --seed $(SEED) --runs $(RUNS) --jobs $(JOBS) $(ARGS)
+	$(call pytest,sim,tests/sim) -o faulthandler_timeout=0 --seed $(SEED) --runs $(RUNS) --jobs $(JOBS) $(ARGS)
 
 spark: $(VENV)/.dev ## the PySpark jobs, long form: drivers killed at RUNS random moments
 	$(call pytest,spark,tests/spark)

@@ -2,7 +2,7 @@
 
 The clients are in `support/txn_clients.py`, faults and invariants in `support/txn_world.py`. Long runs:
 
-    make sim SEED=1 RUNS=700 JOBS=2     700 seeds from 1 on, more than a million outcomes of transactions
+    make sim SEED=1 RUNS=500 JOBS=2     500 seeds from 1 on, more than a million outcomes of transactions
 """
 
 from __future__ import annotations

@@ -53,6 +53,11 @@ def build(kind: Any, fields: Mapping[str, Any]) -> Any:
 
 
 @functools.cache
+def _request_kind(key: ApiKey) -> Any:
+    return getattr(messages, f"{key.schema_name}Request")
+
+
+@functools.cache
 def _nested(kind: Any, fields: frozenset[str]) -> Any:
     return next(c for c in vars(kind).values() if isinstance(c, type) and fields <= c._defaults.keys())  # type: ignore[attr-defined]
 
@@ -245,7 +250,7 @@ class SimClient:
 
     async def call(self, key: ApiKey, version: int, fields: Mapping[str, Any]) -> Any:
         """The decoded answer. Raises ConnectionLost."""
-        message = build(getattr(messages, f"{key.schema_name}Request"), fields)
+        message = build(_request_kind(key), fields)
         self._correlation += 1
         frame = request_frame(key, version, self._correlation, bytes(messages.encode_request(key, version, message)))
         if self._wire is None or self._wire.is_closing():

@@ -10,7 +10,9 @@ import asyncio
 import random
 from asyncio import base_events
 from collections import deque
-from heapq import heappop
+from collections.abc import Callable
+from contextvars import Context
+from heapq import heappop, heappush
 from typing import Any
 
 from oncelog.storage.flush import FlushJob, FlushTarget
@@ -48,6 +50,21 @@ class SimLoop(base_events.BaseEventLoop):
             due = ready.popleft()
             if not due._cancelled:  # type: ignore[attr-defined]
                 due._run()
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.TimerHandle:
+        """Without the checks for threads and closed loops, which nobody here has."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heappush(self._scheduled, timer)
+        timer._scheduled = True  # type: ignore[attr-defined]
+        return timer
+
+    def call_later(self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.TimerHandle:
+        return self.call_at(self.now_seconds + delay, callback, *args, context=context)
+
+    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
 
     def _process_events(self, event_list: Any) -> None:
         """There are none."""

@@ -69,7 +69,7 @@ class World:
     def make_clients(self) -> list[Producer]:
         cluster, ledger = self.cluster, self.ledger
         self.reader = Reader(cluster, ledger)
-        clients: list[Producer] = [Transfer(cluster, ledger, f"bank-{n % 10}", tv2=n % 2 == 0) for n in range(14)]
+        clients: list[Producer] = [Transfer(cluster, ledger, f"bank-{n % 20}", tv2=n % 2 == 0) for n in range(28)]
         clients += [Copy(cluster, ledger, f"copy-{n % SOURCES}", tv2=n % 2 == 0) for n in range(4)]
         clients += [Idler(cluster, ledger, f"idle-{n}", tv2=n % 2 == 0) for n in range(2)]
         for client in clients:
