@@ -311,11 +311,14 @@ class TransactionService:
         return log is not None and log.has_open_transaction(producer_id, producer_epoch)
 
     def _when_log_durable(self, partition: TopicPartition, offset: int, callback: Callable[[KafkaError | None], None]) -> None:
+        def settle(error: KafkaError | None) -> None:
+            callback(None if self._logs.log(partition) is None else error)  # nothing is missing where the topic was deleted meanwhile
+
         log = self._logs.log(partition)
-        if log is None:  # deleted meanwhile
+        if log is None:
             callback(None)
         else:
-            log.when_durable(offset, callback)
+            log.when_durable(offset, settle)
 
     # -- what the coordinator does by itself
 

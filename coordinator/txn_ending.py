@@ -127,17 +127,22 @@ class MarkerPhase:
         ending.tell(None)  # decided and durable: the client need not wait for it
 
     def _await_all(self, transactional_id: str, ending: _Ending, completed_at: LogPosition | None) -> None:
-        outstanding = len(ending.written) + 1
+        outstanding, lost = len(ending.written) + 1, False
 
         def durable(error: KafkaError | None) -> None:
-            nonlocal outstanding
+            nonlocal outstanding, lost
             outstanding -= 1
-            if error is not None:  # a restart finds what is missing and writes it again
+            if error is not None:
                 _log.error("marker or completion lost transactional_id=%s error=%s", transactional_id, error)
-            if outstanding == 0:
+                lost = True
+            if outstanding > 0:
+                return
+            if not lost:
                 del self._endings[transactional_id]
                 self._runtime.shard_of(transactional_id).clear_pending(transactional_id)
-                ending.tell(None)
+            # else a restart writes again what is missing, and the id stays pending until then: the record of its next transaction
+            # would hide how this one ended
+            ending.tell(None)
 
         for partition, offset in ending.written:
             self._when_durable(partition, offset, durable)

@@ -4,6 +4,7 @@
   most of them are zombies, and some go on as if nobody had told them (`haunt`);
 * `Copy`: read, process, write with the group's offsets in the transaction;
 * `Idler`: opens a transaction and does not come back, or much too late;
+* `Plain`: idempotent records without transactions, under a new producer id after each mishap;
 * `Reader`: what a reader of committed data has seen, it must see again after any crash.
 
 Half of the ids speak transaction version 0, half version 2.
@@ -26,7 +27,7 @@ from oncelog.protocol.records import build_batch, iter_headers, iter_records
 from support.simbroker import ConnectionLost, SimClient, SimCluster
 
 TIMEOUT_MS = 5_000
-BANK, SOURCE, TARGET = "bank", "in", "out"
+BANK, SOURCE, TARGET, PLAIN = "bank", "in", "out", "plain"
 PARTITIONS, SOURCES = 3, 2
 GROUP = "copiers"
 ATTEMPTS = 60
@@ -50,6 +51,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.outcome: dict[int, bool | None] = {}
+        self.plain: dict[int, bool] = {}  # numbers of plain records: whether they were acknowledged
         self.pairs: set[tuple[int, int]] = set()
         self.owner: dict[int, str] = {}
         self.counts: Counter[str] = Counter()
@@ -67,6 +69,8 @@ class Ledger:
 
 class Producer(SimClient):
     """One instance of a transactional id."""
+
+    transactional = True
 
     def __init__(self, cluster: SimCluster, ledger: Ledger, transactional_id: str, *, tv2: bool) -> None:
         # a repeated request of version 0 hits the next transaction of the same epoch (KAFKA-17754): no broker can tell
@@ -105,7 +109,8 @@ class Producer(SimClient):
         return self.struck, self.cluster.deaths, self.cluster.clock.jumps
 
     async def init(self) -> None:
-        fields = {"transactional_id": self.id, "transaction_timeout_ms": TIMEOUT_MS, "producer_id": -1, "producer_epoch": -1}
+        id = self.id if self.transactional else None
+        fields = {"transactional_id": id, "transaction_timeout_ms": TIMEOUT_MS, "producer_id": -1, "producer_epoch": -1}
         answer = await self.persist(ApiKey.INIT_PRODUCER_ID, 5, fields, lambda a: iter([a.error_code]))
         self._begins_as((answer.producer_id, answer.producer_epoch))
 
@@ -116,7 +121,8 @@ class Producer(SimClient):
 
     async def send(self, values: Mapping[TopicPartition, bytes]) -> None:
         """One record each, in one request."""
-        await self.add([place for place in values if not self.tv2 and place not in self.added])
+        if self.transactional and not self.tv2:
+            await self.add([place for place in values if place not in self.added])
         now_ms = self.cluster.clock.time_ms()
         data: dict[str, list[dict[str, object]]] = defaultdict(list)
         for place, value in values.items():
@@ -125,11 +131,12 @@ class Producer(SimClient):
                 producer_id=self.pair[0],
                 producer_epoch=self.pair[1],
                 base_sequence=self.sequences.get(place, 0),
-                is_transactional=True,
+                is_transactional=self.transactional,
             )
             data[place.topic].append({"index": place.partition, "records": bytes(batch)})
         topics = [{"name": topic, "partition_data": partitions} for topic, partitions in data.items()]
-        fields = {"transactional_id": self.id, "acks": -1, "timeout_ms": 1000, "topic_data": topics}
+        id = self.id if self.transactional else None
+        fields = {"transactional_id": id, "acks": -1, "timeout_ms": 1000, "topic_data": topics}
         version = 12 if self.tv2 else 11
         await self.persist(ApiKey.PRODUCE, version, fields, lambda a: (p.error_code for t in a.responses for p in t.partition_responses))
         for place in values:
@@ -246,6 +253,20 @@ class Idler(Producer):
         raise Fatal({E.REQUEST_TIMED_OUT})
 
 
+class Plain(Producer):
+    transactional = False
+
+    async def transaction(self) -> None:
+        """Some records, then a new producer id."""
+        for _ in range(self.chance.randrange(1, 20)):
+            number = len(self.ledger.plain)
+            self.ledger.plain[number] = False
+            await self.send({TopicPartition(PLAIN, self.chance.randrange(PARTITIONS)): b"%d" % number})
+            self.ledger.plain[number] = True
+            await asyncio.sleep(self.chance.random() * 0.1)
+        await self.init()
+
+
 class Copy(Producer):
     """One partition of the source, a few records at a time; all its instances share the id, or nothing would keep them apart."""
 
@@ -332,7 +353,7 @@ class Reader(Producer):
 
     def __init__(self, cluster: SimCluster, ledger: Ledger) -> None:
         super().__init__(cluster, ledger, "", tv2=True)
-        self.positions = {TopicPartition(topic, partition): 0 for topic in (BANK, TARGET) for partition in range(PARTITIONS)}
+        self.positions = {TopicPartition(topic, partition): 0 for topic in (BANK, TARGET, PLAIN) for partition in range(PARTITIONS)}
         self.seen: dict[TopicPartition, list[tuple[int, bytes]]] = {place: [] for place in self.positions}
 
     async def run(self) -> None:

@@ -16,19 +16,39 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from oncelog.coordinator.group_shard import GroupShard
+from oncelog.coordinator.result import Result
 from oncelog.coordinator.runtime import CoordinatorRuntime
-from oncelog.coordinator.txn_log import TxnShard
+from oncelog.coordinator.txn_log import TransactionLogFormat, TxnShard
+from oncelog.coordinator.txn_state import MAX_CLIENT_EPOCH, TransactionMetadata, TransactionState
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE, IsolationLevel, TopicPartition
 from oncelog.protocol.records import build_batch
 from oncelog.storage.log import Log
 
 from support.simbroker import INTERNAL_PARTITIONS, SimCluster
-from support.txn_clients import BANK, GROUP, PARTITIONS, SOURCE, SOURCES, TARGET, Copy, Idler, Ledger, Producer, Reader, Transfer, visible
+from support.txn_clients import (
+    BANK,
+    GROUP,
+    PARTITIONS,
+    PLAIN,
+    SOURCE,
+    SOURCES,
+    TARGET,
+    TIMEOUT_MS,
+    Copy,
+    Idler,
+    Ledger,
+    Plain,
+    Producer,
+    Reader,
+    Transfer,
+    visible,
+)
 
 LIVES = 8
 LIFE_SECONDS = 3.0
 SETTLE_SECONDS = 30.0
 SOURCE_RECORDS = 3_000
+TRANSFER_IDS = 20
 SMALL = {"internal.segment.bytes": "20000"}
 COMPACT = {**SMALL, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"}
 
@@ -53,7 +73,7 @@ class World:
     def fill(self) -> None:
         broker = self.cluster.broker
         assert broker is not None
-        for name, partitions in ((BANK, PARTITIONS), (SOURCE, SOURCES), (TARGET, PARTITIONS)):
+        for name, partitions in ((BANK, PARTITIONS), (SOURCE, SOURCES), (TARGET, PARTITIONS), (PLAIN, PARTITIONS)):
             broker.logs.create_topic(name, partitions, SMALL)
         if self.compacts:  # all the time, as their segments are small
             broker.logs.create_topic(TRANSACTION_STATE, INTERNAL_PARTITIONS, COMPACT)
@@ -65,13 +85,27 @@ class World:
             for begin in range(0, SOURCE_RECORDS, 20):
                 log.append(build_batch([(now_ms, None, b"%d" % n) for n in range(begin, begin + 20)]), now_ms)
             log.flush()
+        if self.chance.random() < 0.5:
+            for n in range(0, TRANSFER_IDS, 3):
+                self.almost_exhaust(f"bank-{n}")
+
+    def almost_exhaust(self, id: str) -> None:
+        """Make an id whose producer id will soon have no more epochs."""
+        assert self.cluster.broker is not None
+        service = self.cluster.broker.context.transactions
+        known, now_ms = service.runtime, self.cluster.clock.time_ms()
+        epoch = MAX_CLIENT_EPOCH - self.chance.randrange(40)
+        txn = TransactionMetadata(id, service._ids.next_id(), epoch, TIMEOUT_MS, TransactionState.EMPTY, now_ms)
+        known.write(id, lambda _shard, _now_ms: Result(None, (TransactionLogFormat(2).record(txn),)))
+        known.sync(known.partition_for(id))
 
     def make_clients(self) -> list[Producer]:
         cluster, ledger = self.cluster, self.ledger
         self.reader = Reader(cluster, ledger)
-        clients: list[Producer] = [Transfer(cluster, ledger, f"bank-{n % 20}", tv2=n % 2 == 0) for n in range(28)]
+        clients: list[Producer] = [Transfer(cluster, ledger, f"bank-{n % TRANSFER_IDS}", tv2=n % 2 == 0) for n in range(28)]
         clients += [Copy(cluster, ledger, f"copy-{n % SOURCES}", tv2=n % 2 == 0) for n in range(4)]
         clients += [Idler(cluster, ledger, f"idle-{n}", tv2=n % 2 == 0) for n in range(2)]
+        clients += [Plain(cluster, ledger, f"plain-{n}", tv2=True) for n in range(2)]
         for client in clients:
             client.faults = self.faults
         return [*clients, self.reader]
@@ -145,6 +179,7 @@ class World:
                 committed[log.topic_partition] = committed_records(log)
         self.check_reader(committed)
         banked = check_bank(self.ledger, (value for place in committed if place.topic == BANK for _, value in committed[place]))
+        check_plain(self.ledger, [int(value) for place in committed if place.topic == PLAIN for _, value in committed[place]])
         copied = self.check_copies([value for place in committed if place.topic == TARGET for _, value in committed[place]])
         lost = [number for number, outcome in self.ledger.outcome.items() if outcome and number not in banked | copied]
         assert lost == [], "I10: acknowledged commits are gone"
@@ -201,6 +236,12 @@ def check_bank(ledger: Ledger, records: Iterator[bytes]) -> set[int]:
     return set(seen)
 
 
+def check_plain(ledger: Ledger, seen: list[int]) -> None:
+    assert len(seen) == len(set(seen)), "idempotent records are doubled"
+    lost = {number for number, acknowledged in ledger.plain.items() if acknowledged} - set(seen)
+    assert not lost, "acknowledged records are gone"
+
+
 def committed_records(log: Log) -> list[tuple[int, bytes]]:
     """(offset, value) of all that a reader of committed data finds in the end."""
     found: list[tuple[int, bytes]] = []
@@ -250,5 +291,7 @@ def lead(seed: int) -> Counter[str]:
     counts["unknown"] = sum(outcome is None for outcome in world.ledger.outcome.values())
     counts["transactions"] = len(world.ledger.outcome)
     counts["outcomes"] = counts["committed"] + counts["aborted"]
+    counts["plain"] = len(world.ledger.plain)
+    counts["producer ids"] = len(world.ledger.owner)
     counts["deaths"] = world.cluster.deaths
     return counts
