@@ -131,12 +131,25 @@ def nothing_is_ever_pending(patch: Patch) -> None:
 
 
 BREAKS = [
-    open_transactions_are_shown, aborted_transactions_are_shown, a_marker_is_dropped, markers_are_written_twice, fenced_instances_are_let_in,
-    a_new_instance_gets_the_epoch_of_the_old, producer_ids_begin_again_after_a_restart, an_end_is_told_before_it_is_decided,
-    markers_do_not_wait_for_the_decision, a_restart_completes_nothing, a_restart_mends_nothing, a_restart_forgets_the_newest_record,
-    offsets_of_a_transaction_are_forgotten, retries_are_appended, open_transactions_never_time_out, flushes_only_say_so,
-    partitions_are_not_added, nothing_is_ever_pending,
-]  # fmt: skip
+    open_transactions_are_shown,
+    aborted_transactions_are_shown,
+    a_marker_is_dropped,
+    markers_are_written_twice,
+    fenced_instances_are_let_in,
+    a_new_instance_gets_the_epoch_of_the_old,
+    producer_ids_begin_again_after_a_restart,
+    an_end_is_told_before_it_is_decided,
+    markers_do_not_wait_for_the_decision,
+    a_restart_completes_nothing,
+    a_restart_mends_nothing,
+    a_restart_forgets_the_newest_record,
+    offsets_of_a_transaction_are_forgotten,
+    retries_are_appended,
+    open_transactions_never_time_out,
+    flushes_only_say_so,
+    partitions_are_not_added,
+    nothing_is_ever_pending,
+]
 
 
 @pytest.fixture

@@ -203,6 +203,7 @@ class MemoryLogs:
         self.topics = MemoryTopics()
         self.journal: list[tuple[TopicPartition, bytes]] = []
         self.holds_syncs = holds_syncs
+        self.deleted: list[MemoryLog] = []
         self._logs: dict[TopicPartition, MemoryLog] = {}
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str] | None = None) -> MemoryTopic:
@@ -214,8 +215,7 @@ class MemoryLogs:
 
     def delete_topic(self, name: str) -> None:
         topic = self.topics.by_name.pop(name)
-        for partition in range(topic.partitions):
-            del self._logs[TopicPartition(name, partition)]
+        self.deleted += [self._logs.pop(TopicPartition(name, partition)) for partition in range(topic.partitions)]
 
     def log(self, tp: TopicPartition) -> MemoryLog | None:
         return self._logs.get(tp)

@@ -505,6 +505,32 @@ def test_failed_sync_of_the_decision_is_no_success() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_marker_lost_by_the_disk_keeps_the_id_pending_till_the_next_start(deleted: bool) -> None:
+    """The client is told what was decided; its next transaction would hide from the next start that this one was committed."""
+
+    async def scenario() -> None:
+        bench = held()
+        await begun(bench)
+        reply = bench.service.end_txn("t", P, 0, True, api_version=3)
+        assert isinstance(reply, asyncio.Future)
+        bench.service.runtime.log(bench.service.runtime.partition_for("t")).flush()
+        written = bench.logs.at("a", 1)
+        assert [marker.commit for marker in written.markers()] == [True]
+        if deleted:  # then nothing is missing
+            bench.logs.delete_topic("a")
+        written.break_disk()
+        bench.logs.flush()
+        if deleted:
+            for log in bench.logs.deleted:
+                log.flush()
+        assert (await reply).error is E.NONE
+        assert bench.service.runtime.shard_of("t").is_pending("t") is not deleted
+        assert bench.end((P, 0), commit=True, version=3).error is (E.NONE if deleted else E.CONCURRENT_TRANSACTIONS)
+
+    asyncio.run(scenario())
+
+
 # -- admission of produced batches
 
 
