@@ -37,10 +37,18 @@ def test_what_the_image_copies_exists_and_is_not_ignored() -> None:
 
 def test_mounted_folders_hold_the_submitted_job() -> None:
     service = compose()["services"]["departures"]
-    (mount,) = service["volumes"]
+    (mount,) = [volume for volume in service["volumes"] if volume.startswith("./")]
     host, inside, _mode = mount.split(":")
     (job,) = [part for part in service["command"] if part.endswith(".py")]
     assert (ROOT / host / Path(job).relative_to(inside)).exists()
+
+
+def test_driver_and_worker_share_the_checkpoints() -> None:
+    """The driver writes offsets there, the worker the state of the aggregation."""
+    services, volumes = compose()["services"], compose()["volumes"]
+    (checkpoint,) = [part.split("=")[1] for part in services["departures"]["command"] if part.startswith("--checkpoint=")]
+    shared = set(services["departures"]["volumes"]) & set(services["spark-worker"]["volumes"])
+    assert [volume for volume in shared if checkpoint.startswith(volume.split(":")[1]) and volume.split(":")[0] in volumes]
 
 
 def test_the_brokers_command_serves_with_the_services_environment(tmp_path: Path) -> None:
