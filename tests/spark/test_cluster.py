@@ -158,7 +158,7 @@ def test_the_compose_files_job_counts_departures(cluster: Cluster, bootstrap: st
 def test_the_sink_brings_its_modules_along_and_outlives_an_executor(cluster: Cluster, bootstrap: str, topic: Topic) -> None:
     """Executors know nothing of oncelog; one is killed in the middle of a micro-batch."""
     source, target = topic(3), topic(3)
-    rows = 6000
+    rows = 3000
     fill(bootstrap, source, [str(number) for number in range(rows)])
     options = ["--bootstrap-servers", bootstrap, "--input", source, "--output", target, "--delivery", "exactly-once"]
     options += ["--checkpoint", str(cluster.folder / "relayed"), "--max-offsets-per-trigger", "500"]
