@@ -58,7 +58,7 @@ check: $(VENV)/.dev ## format, lint, types, unit and wire tests; under a minute
 clients: $(VENV)/.dev ## stock clients, Python and otherwise
 	$(call pytest,clients,tests/clients)
 
-crash: $(VENV)/.dev ## real processes killed, RUNS rounds of each kind from SEED on (ARGS='-k k4': one kind)
+crash: $(VENV)/.dev ## real processes killed, RUNS rounds of each kind from SEED on (ARGS='-k k4': one kind; README)
 	$(call pytest,crash,tests/crash) -o faulthandler_timeout=0 --seed $(SEED) --runs $(RUNS) $(ARGS)
 
 sim: $(VENV)/.dev ## whole brokers on virtual time: RUNS seeds from SEED on, in JOBS processes

@@ -29,7 +29,7 @@ def stage(how: str) -> str:
 
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("tv2", [False, True], ids=["version0", "version2"])
-def test_a_kill_inside_end_txn_leaves_all_or_nothing(rounds: Rounds, tv2: bool) -> None:
+def test_k2_a_kill_inside_end_txn_leaves_all_or_nothing(rounds: Rounds, tv2: bool) -> None:
     """The client asks again and is told what it was promised, or another instance takes over; all 400 partitions agree."""
     usual_seconds = 0.03
 
