@@ -28,7 +28,8 @@ _log = logging.getLogger(__name__)
 
 
 class Recovery:
-    """Runs once, between loading and serving. Nothing here waits: what it writes becomes durable in order, like everything else."""
+    """Runs once, between loading and serving. Lost markers are on disk when it ends; what else it writes becomes durable in order, like
+    everything."""
 
     def __init__(
         self,
@@ -93,7 +94,22 @@ class Recovery:
             found.producer_epoch,
             "COMMIT" if marker.commit else "ABORT",
         )
-        self._channel.write(marker, self._runtime.now_ms())
+        delivery = self._channel.write(marker, self._runtime.now_ms())
+        owner = self._owner_of(found.producer_id)
+        if (delivery.retry or not self._flushed(marker.topic_partition)) and owner is not None:
+            self._runtime.shard_of(owner.transactional_id).set_pending(owner.transactional_id)
+
+    def _flushed(self, place: TopicPartition) -> bool:
+        """Put a marker on disk before its id may go on: the record of the next transaction would hide from the next start how this one
+        ended."""
+        log = self._logs.log(place)
+        assert log is not None
+        try:
+            log.flush()
+        except KafkaError as error:
+            _log.error("marker not on disk, its transactional id waits for a restart partition=%s error=%s", place, error)
+            return False
+        return True
 
     def _restore(self, transactional_id: str, partitions: list[TopicPartition]) -> None:
         _log.warning("partitions added again transactional_id=%s partitions=%s", transactional_id, ",".join(map(str, partitions)))

@@ -13,8 +13,9 @@ from oncelog.coordinator.txn_markers import Leave, Marker, OpenTransaction, Rest
 from oncelog.coordinator.txn_state import TransactionMetadata
 from oncelog.coordinator.txn_state import TransactionState as S
 from oncelog.protocol.errors import ErrorCode as E
+from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import TopicPartition
-from support.memory_logs import MemoryLogs
+from support.memory_logs import MemoryLog, MemoryLogs
 from support.txn_bench import TIMEOUT_MS, Bench
 
 PARTITIONS = 40
@@ -86,6 +87,28 @@ def test_partition_without_data_gets_its_marker_once() -> None:
         bench.clock.now_ms += 10
         again = bench.restart(bench.logs.after_kill(writes))
         assert [len(again.logs.at("a", partition).markers()) for partition in (0, 1)] == [1, 1]
+
+
+@pytest.mark.parametrize("version", [3, 5])
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_marker_written_again_is_on_disk_before_the_id_goes_on(version: int, broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the next power cut takes it once more, and the id's next transaction hides that this one was committed."""
+    bench, _, _ = ended(version, commit=True)
+    left = bench.logs.after_power_cut(lambda tp, _synced, total: total - (tp == TopicPartition("a", 7)))
+    assert left.at("a", 7).open_transactions()
+    left.holds_syncs = True
+
+    def refuse(log: MemoryLog) -> None:
+        log.break_disk()
+        raise KafkaError(E.KAFKA_STORAGE_ERROR)
+
+    if broken:
+        monkeypatch.setattr(MemoryLog, "flush", refuse)
+    again = bench.restart(left)
+    mended = left.at("a", 7)
+    assert [marker.commit for marker in mended.markers()] == [True]
+    assert (mended.high_watermark == mended.log_end_offset) is not broken
+    assert again.service.runtime.shard_of("t").is_pending("t") is broken
 
 
 @settings(max_examples=60, deadline=None)
