@@ -31,10 +31,12 @@ def java_command(tmp_path_factory: pytest.TempPathFactory) -> Command:
 @pytest.fixture
 def mortal_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerProcess | apache_kafka.ApacheKafka]:
     """A started broker of the test's own, to kill and start again. With --bootstrap an Apache Kafka, as that one is not ours to kill."""
+    settings = {"group.consumer.session.timeout.ms": "6000", "group.consumer.heartbeat.interval.ms": "1000"}
+    settings |= {"group.consumer.min.session.timeout.ms": "6000", "group.consumer.min.heartbeat.interval.ms": "1000"}
     if request.config.getoption("--bootstrap"):
-        with apache_kafka.ApacheKafka(tmp_path / "kafka", apache_kafka.free_ports()) as kafka:
+        with apache_kafka.ApacheKafka(tmp_path / "kafka", apache_kafka.free_ports(), settings) as kafka:
             kafka.start()
             yield kafka
     else:
-        with BrokerProcess(tmp_path / "data") as process:
+        with BrokerProcess(tmp_path / "data", settings) as process:
             yield process

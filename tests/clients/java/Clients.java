@@ -1,6 +1,9 @@
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.*;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.function.BooleanSupplier;
 import org.apache.kafka.clients.admin.*;
@@ -8,6 +11,7 @@ import org.apache.kafka.clients.consumer.*;
 import org.apache.kafka.clients.producer.*;
 import org.apache.kafka.common.*;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.ProducerFencedException;
 import org.apache.kafka.common.serialization.*;
 
 /** Scenarios of Kafka's own clients: {@code Clients SCENARIO BOOTSTRAP NAME [ARGUMENT…]} prints one line of JSON facts. */
@@ -28,6 +32,7 @@ public class Clients {
             case "admin" -> admin(args[2]);
             case "commit" -> commit(args[2], args[3]);
             case "open" -> open(args[2], args[3]);
+            case "copier" -> copier(args[2], args[3], args[4]);
             case "login" -> login(args[2], Long.parseLong(args[3]), Arrays.copyOfRange(args, 4, args.length));
             default -> throw new IllegalArgumentException(args[0]);
         }
@@ -220,6 +225,49 @@ public class Clients {
         }
         facts.put("in_order", values(to, "read_committed").equals(values(from, "read_committed")));
         facts.put("all", values(to, "read_uncommitted").size());
+    }
+
+    /** Copies NAME-from to NAME-to, partition by partition, records and offsets in one transaction, until the standard input ends. */
+    static void copier(String name, String transactionalId, String protocol) throws Exception {
+        var input = CompletableFuture.runAsync(Clients::readInput);
+        Map<String, Object> patience = protocol.equals("classic") ? Map.of("session.timeout.ms", 6000, "heartbeat.interval.ms", 1000) : Map.of();
+        try (var producer = producer("transactional.id", transactionalId, "transaction.timeout.ms", 5000)) {
+            producer.initTransactions();
+            while (!input.isDone()) {
+                var settings = settings("group.id", name, "group.protocol", protocol, "isolation.level", "read_committed", "auto.offset.reset", "earliest", "enable.auto.commit", "false", "max.poll.records", 50);
+                settings.putAll(patience);
+                try (var consumer = new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer())) {
+                    consumer.subscribe(List.of(name + "-from"));
+                    while (!input.isDone()) copyOnce(name, consumer, producer);
+                } catch (ProducerFencedException problem) {
+                    throw problem;
+                } catch (KafkaException problem) {
+                    System.out.println(problem);
+                    producer.abortTransaction(); // the next consumer begins at what was committed
+                }
+            }
+        }
+    }
+
+    static void readInput() {
+        try {
+            while (System.in.read() >= 0) { }
+        } catch (IOException problem) {
+            throw new UncheckedIOException(problem);
+        }
+    }
+
+    static void copyOnce(String name, KafkaConsumer<String, String> consumer, KafkaProducer<String, String> producer) {
+        var records = consumer.poll(Duration.ofMillis(100));
+        if (records.isEmpty()) return;
+        producer.beginTransaction();
+        Map<TopicPartition, OffsetAndMetadata> ends = new HashMap<>();
+        for (var record : records) {
+            producer.send(new ProducerRecord<>(name + "-to", record.partition(), null, record.value()));
+            ends.put(new TopicPartition(record.topic(), record.partition()), new OffsetAndMetadata(record.offset() + 1));
+        }
+        producer.sendOffsetsToTransaction(ends, consumer.groupMetadata());
+        producer.commitTransaction();
     }
 
     static void group(String name, String protocol) throws Exception {
