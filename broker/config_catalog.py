@@ -116,14 +116,6 @@ GROUP_NAMES = {
     "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
     "consumer.assignment.interval.ms": "group.consumer.assignment.interval.ms",
 }
-
-
-# (lowest, highest) a group may be given where the broker's own bounds are not set
-GROUP_BOUNDS = {
-    "consumer.session.timeout.ms": (45_000, 60_000),
-    "consumer.heartbeat.interval.ms": (5_000, 15_000),
-    "consumer.assignment.interval.ms": (0, 15_000),
-}
 # broker settings without a topic level name that Kafka alters at run time
 _ALSO_DYNAMIC = ("group.consumer.assignment.interval.ms", "ssl.")
 

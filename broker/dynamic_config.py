@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 from oncelog.broker.broker_loggers import alter_loggers, describe_loggers
 from oncelog.broker.config_catalog import (
-    GROUP_BOUNDS,
     SYNONYMS,
     ConfigResource,
     ConfigSource,
@@ -281,9 +280,9 @@ class DynamicConfig:
     def _check_group_bounds(self, after: Mapping[str, str]) -> None:
         """`GroupConfig.validate`: a group stays within `group.consumer.min.*` and `max.*` of the broker."""
         for name, text in after.items():
-            for word, bound_word, bound in zip(("greater", "less"), ("min", "max"), GROUP_BOUNDS[name], strict=True):
+            for word, bound_word in (("greater", "min"), ("less", "max")):
                 bound_name = self._group[name].kafka_name.replace("group.consumer.", f"group.consumer.{bound_word}.")
-                limit = int(self.broker_values().get(bound_name, bound))
+                limit = int(self.broker_values().get(bound_name, self._broker[bound_name].default))
                 if int(text) < limit if word == "greater" else int(text) > limit:
                     raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} must be {word} than or equal to {bound_name}")
 

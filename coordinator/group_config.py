@@ -64,6 +64,48 @@ class GroupConfig:
         "A consumer group gets a new target assignment at most once in this time (KIP-1263).",
         at_least=0,
     )
+    group_consumer_min_session_timeout_ms: int = option(
+        "group.consumer.min.session.timeout.ms",
+        INT,
+        45_000,
+        "The shortest session timeout a consumer group may be given of its own.",
+        at_least=1,
+    )
+    group_consumer_max_session_timeout_ms: int = option(
+        "group.consumer.max.session.timeout.ms",
+        INT,
+        60_000,
+        "The longest session timeout a consumer group may be given of its own.",
+        at_least=1,
+    )
+    group_consumer_min_heartbeat_interval_ms: int = option(
+        "group.consumer.min.heartbeat.interval.ms",
+        INT,
+        5_000,
+        "The shortest heartbeat interval a consumer group may be given of its own.",
+        at_least=1,
+    )
+    group_consumer_max_heartbeat_interval_ms: int = option(
+        "group.consumer.max.heartbeat.interval.ms",
+        INT,
+        15_000,
+        "The longest heartbeat interval a consumer group may be given of its own.",
+        at_least=1,
+    )
+    group_consumer_min_assignment_interval_ms: int = option(
+        "group.consumer.min.assignment.interval.ms",
+        INT,
+        0,
+        "The shortest assignment interval a consumer group may be given of its own.",
+        at_least=0,
+    )
+    group_consumer_max_assignment_interval_ms: int = option(
+        "group.consumer.max.assignment.interval.ms",
+        INT,
+        15_000,
+        "The longest assignment interval a consumer group may be given of its own.",
+        at_least=0,
+    )
     group_consumer_regex_refresh_interval_ms: int = option(
         "group.consumer.regex.refresh.interval.ms",
         INT,

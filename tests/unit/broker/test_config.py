@@ -81,3 +81,20 @@ def test_listeners() -> None:
 def test_listeners_that_cannot_be(values: dict[str, str]) -> None:
     with pytest.raises(KafkaError, match="listener"):
         load(values)
+
+
+NOT_TAKEN = {"config.providers"}  # what it would look up would stay as it is written
+
+
+def test_every_setting_of_kafka_is_known() -> None:
+    names = (Path(__file__).parents[2] / "golden" / "settings_4.3.0.txt").read_text().split()
+    assert len(names) == 360
+    assert {name for name in names if is_unknown(name)} == NOT_TAKEN
+
+
+def is_unknown(name: str) -> bool:
+    try:
+        load({name: "1"})
+    except KafkaError as error:
+        return error.message.startswith("Unknown setting")
+    return False

@@ -289,6 +289,12 @@ def test_alterations_refused_and_taken(broker: Harness, kind: int, name: str, ch
     assert alter(broker, kind, name, change) == code
 
 
+def test_the_brokers_own_bounds_of_group_settings(tmp_path: Path) -> None:
+    broker = Harness(tmp_path, settings={"group.consumer.min.session.timeout.ms": "5", "group.consumer.max.session.timeout.ms": "10"})
+    codes = [alter(broker, 32, "g1", ("consumer.session.timeout.ms", 0, value)) for value in ("4", "5", "10", "11")]
+    assert codes == [40, 0, 0, 40]
+
+
 def test_validation_alone_changes_nothing(broker: Harness) -> None:
     assert alter(broker, 2, "a02", ("retention.ms", 0, "5"), validate_only=True) == 0
     assert alter(broker, 4, "1", ("log.retention.ms", 0, "5"), validate_only=True) == 0
