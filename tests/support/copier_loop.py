@@ -1,4 +1,4 @@
-"""A consume-transform-produce loop with librdkafka: `copier_loop.py BOOTSTRAP NAME TRANSACTIONAL_ID PROTOCOL`, until its standard input ends.
+"""A consume-transform-produce loop with librdkafka: `copier_loop.py BOOTSTRAP NAME TRANSACTIONAL_ID PROTOCOL`, while its input lasts.
 
 Copies NAME-from to NAME-to, partition by partition, records and offsets in one transaction.
 """
