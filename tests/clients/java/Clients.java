@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.function.BooleanSupplier;
 import org.apache.kafka.clients.admin.*;
 import org.apache.kafka.clients.consumer.*;
@@ -33,6 +34,7 @@ public class Clients {
             case "commit" -> commit(args[2], args[3]);
             case "open" -> open(args[2], args[3]);
             case "copier" -> copier(args[2], args[3], args[4]);
+            case "numbers" -> numbers(args[2], Integer.parseInt(args[3]));
             case "login" -> login(args[2], Long.parseLong(args[3]), Arrays.copyOfRange(args, 4, args.length));
             default -> throw new IllegalArgumentException(args[0]);
         }
@@ -172,6 +174,17 @@ public class Clients {
         producer.initTransactions();
         producer.beginTransaction();
         facts.put("offset", producer.send(new ProducerRecord<>(topic, "open")).get().offset());
+    }
+
+    /** Many small batches, five requests in flight. */
+    static void numbers(String topic, int count) throws Exception {
+        List<Future<RecordMetadata>> sent = new ArrayList<>();
+        try (var producer = producer("batch.size", 120, "max.in.flight.requests.per.connection", 5, "reconnect.backoff.ms", 10)) {
+            for (int i = 0; i < count; i++) sent.add(producer.send(new ProducerRecord<>(topic, "" + i)));
+        }
+        boolean inOrder = true;
+        for (int i = 0; i < count; i++) inOrder &= sent.get(i).get().offset() == i;
+        facts.put("in_order", inOrder);
     }
 
     /** Work for so long with clients that must log in. */
