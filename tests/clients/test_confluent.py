@@ -147,6 +147,46 @@ def test_next_generation_group_protocol(bootstrap: str, name: str) -> None:
     first.close()
 
 
+@pytest.mark.slow  # new topics are noticed every 10 s
+def test_regular_expression_resolved_by_the_broker(bootstrap: str, name: str) -> None:
+    """KIP-848: topics that match, and no others; a new one is noticed."""
+    for topic in (f"{name}-a1", f"{name}-b1"):
+        create(bootstrap, topic)
+        send(bootstrap, topic, [topic.encode()])
+    client = consumer(bootstrap, name, **{"group.protocol": "consumer"})
+    client.subscribe([f"^{name}-a[0-9]"])
+    assert [message.topic() for message in read(client, 1)] == [f"{name}-a1"]
+    create(bootstrap, f"{name}-a2")
+    send(bootstrap, f"{name}-a2", [b"new"])
+    assert [message.topic() for message in read(client, 1, 30)] == [f"{name}-a2"]
+    assert {place.topic for place in client.assignment()} == {f"{name}-a1", f"{name}-a2"}
+    client.close()
+
+
+def test_a_topic_made_again_is_read_from_its_start(bootstrap: str, name: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    create(bootstrap, name)
+    send(bootstrap, name, [b"old"] * 3)
+    client = consumer(bootstrap, name, **{"topic.metadata.refresh.interval.ms": 500})
+    client.subscribe([name])
+    assert len(read(client, 3)) == 3
+    admin.delete_topics([name])[name].result(SECONDS)
+    wait_until(lambda: name not in admin.list_topics(timeout=SECONDS).topics, what="the deletion")
+    create(bootstrap, name)
+    send(bootstrap, name, [b"new"])
+    seen: list[bytes] = []
+
+    def came() -> bool:
+        message = client.poll(0.2)
+        if message is not None and message.error() is None:  # it is told of the missing topic first
+            seen.append(message.value())
+        return bool(seen)
+
+    wait_until(came, 30, "the new topic's record")
+    assert seen == [b"new"]
+    client.close()
+
+
 def test_commits_are_resumed(bootstrap: str, name: str) -> None:
     create(bootstrap, name)
     send(bootstrap, name, [b"%d" % i for i in range(20)])
@@ -278,6 +318,41 @@ def test_transactions_commit_and_abort(bootstrap: str, name: str) -> None:
         seen[level] = [m.value() for m in read(reader, 3 if level == "read_committed" else 6)]
         reader.close()
     assert seen == {"read_committed": [b"0", b"2", b"4"], "read_uncommitted": [b"%d" % i for i in range(6)]}
+
+
+def test_offsets_of_an_open_transaction_are_waited_for(bootstrap: str, name: str) -> None:
+    create(bootstrap, name)
+    send(bootstrap, name, [b"1", b"2", b"3"])
+    reader, place = consumer(bootstrap, name), TopicPartition(name, 0, 2)
+    reader.assign([place])
+    writer = producer(bootstrap, **{"transactional.id": name})
+    writer.init_transactions(SECONDS)
+    writer.begin_transaction()
+    writer.send_offsets_to_transaction([place], reader.consumer_group_metadata(), SECONDS)
+    with pytest.raises(KafkaException) as unstable:
+        reader.committed([place], 1.0)
+    assert unstable.value.args[0].code() == KafkaError._TIMED_OUT
+    writer.commit_transaction(SECONDS)
+    assert [found.offset for found in reader.committed([place], SECONDS)] == [2]
+    reader.close()
+
+
+def test_a_transaction_open_for_too_long_is_aborted(bootstrap: str, name: str) -> None:
+    create(bootstrap, name)
+    writer = producer(bootstrap, **{"transactional.id": name, "transaction.timeout.ms": 1000})
+    writer.init_transactions(SECONDS)
+    writer.begin_transaction()
+    writer.produce(name, b"too long")
+    assert writer.flush(SECONDS) == 0
+    send(bootstrap, name, [b"behind it"])
+    reader = consumer(bootstrap, name, **{"isolation.level": "read_committed"})
+    reader.subscribe([name])
+    assert [message.value() for message in read(reader, 1, 30)] == [b"behind it"]
+    with pytest.raises(KafkaException) as late:
+        writer.commit_transaction(SECONDS)
+    assert late.value.args[0].fatal() or late.value.args[0].txn_requires_abort()
+    assert read(reader, 1, 0.5) == []
+    reader.close()
 
 
 def test_second_instance_fences_the_first_and_aborts_its_transaction(bootstrap: str, name: str) -> None:
