@@ -16,7 +16,7 @@ from oncelog.broker.auth.config import AuthConfig
 from oncelog.broker.known_settings import KNOWN_UNUSED
 from oncelog.coordinator.group_config import GroupConfig
 from oncelog.coordinator.txn_config import TxnConfig
-from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, SHORT, STRING, Option, option, options_of, parse_settings, settings
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, STRING, Option, option, options_of, parse_settings, settings
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.storage.config import LogConfig
 
@@ -74,7 +74,7 @@ class ServerConfig:
     )
     cluster_id: str = option("cluster.id", STRING, "", "The cluster id of a new data directory; empty: a random one.", ours=True)
     flush_threads: int = option("num.recovery.threads.per.data.dir", INT, 2, "Accepted; recovery reads tails only.")
-    queued: int = option("num.network.threads", SHORT, 1, "Accepted; one loop serves all.")
+    queued: int = option("num.network.threads", INT, 1, "Accepted; one loop serves all.")
 
 
 SECTIONS: tuple[Any, ...] = (ServerConfig, LogConfig, TxnConfig, GroupConfig, AuthConfig)
