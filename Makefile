@@ -12,7 +12,7 @@ AGAINST ?= kafka,kfake
 pytest = $(BIN)/pytest -m "$(1)" $(2)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-spark dev run demo test check clients crash sim spark bench referee referee-open java fuzz docs lock clean
+.PHONY: help install install-spark dev run demo test check clients crash sim breaks spark bench referee referee-open java fuzz docs lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -62,7 +62,10 @@ crash: $(VENV)/.dev ## real processes killed, RUNS rounds of each kind from SEED
 	$(call pytest,crash,tests/crash) -o faulthandler_timeout=0 --seed $(SEED) --runs $(RUNS) $(ARGS)
 
 sim: $(VENV)/.dev ## whole brokers on virtual time: RUNS seeds from SEED on, in JOBS processes
-	$(call pytest,sim,tests/sim) -o faulthandler_timeout=0 --seed $(SEED) --runs $(RUNS) --jobs $(JOBS) $(ARGS)
+	$(call pytest,sim and not slow,tests/sim) -o faulthandler_timeout=0 --seed $(SEED) --runs $(RUNS) --jobs $(JOBS) $(ARGS)
+
+breaks: $(VENV)/.dev ## safeguards of exactly-once taken out, each of which the simulation must notice
+	$(call pytest,sim,tests/sim/test_breaks_are_noticed.py) -o faulthandler_timeout=0 --seed $(SEED) $(ARGS)
 
 spark: $(VENV)/.dev ## the PySpark jobs, long form: drivers killed at RUNS random moments
 	$(call pytest,spark,tests/spark)

@@ -2,7 +2,7 @@
 
 The clients are in `support/txn_clients.py`, faults and invariants in `support/txn_world.py`. Long runs:
 
-    make sim SEED=1 RUNS=500 JOBS=2     500 seeds from 1 on, more than a million outcomes of transactions
+    make sim SEED=1 RUNS=500 JOBS=2 ARGS='-k exactly'     500 seeds from 1 on, more than a million outcomes of transactions
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SLICE = 3
 @pytest.mark.usefixtures("quiet")
 def test_exactly_once(seed: int, runs: int | None, request: pytest.FixtureRequest, tell: Callable[[str], None]) -> None:
     seeds = range(seed, seed + (runs or SLICE))
-    total = lead_all(lead, seeds, request.config.getoption("--jobs"), "make sim SEED={seed} RUNS=1", tell)
+    total = lead_all(lead, seeds, request.config.getoption("--jobs"), "make sim SEED={seed} RUNS=1 ARGS='-k exactly'", tell)
     tell(f"{dict(total)}; torn=0 visible=0 doubled=0 lost=0 stuck=0")
     assert total["outcomes"] > len(seeds) * 200, total
     assert total["under faults"] > total["outcomes"] / 3, total
