@@ -59,7 +59,7 @@ class World:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.compacts = self.chance.random() < 0.5
-        self.faults = self.chance.choice((0.15, 0.25, 0.35))
+        self.faults = self.chance.choice((0.2, 0.3, 0.4))
         self.power_cuts = self.chance.choice((0.0, 0.5, 0.9))
         self.jumps = self.chance.choice((0.0, 0.3, 0.6))
         self.refusals = self.chance.choice((0.0, 0.0, 0.3))
