@@ -119,7 +119,7 @@ class TransactionLogValue:
 
         def topic_partitions(entry: tuple[str, list[int]]) -> None:
             out.string(entry[0])
-            out.array(entry[1], out.int32)
+            out.int32_array(entry[1])
             out.tags()
 
         out.array(self.transaction_partitions, topic_partitions)
@@ -149,24 +149,27 @@ class TransactionLogValue:
         _, producer_id, producer_epoch, timeout_ms, status = fields.fixed(_FRONT)
 
         def topic_partitions() -> tuple[str, list[int]]:
-            entry = fields.string(), fields.array(fields.int32)
-            fields.tags()
+            entry = fields.string(), fields.int32_array()
+            fields.raw_tags()
             return entry
 
         partitions = fields.nullable_array(topic_partitions)
-        value = cls(producer_id, producer_epoch, timeout_ms, status, partitions, *fields.fixed(_TIMES))
-        tags = fields.tags()
-        if 0 in tags:
-            value.previous_producer_id = tags[0].int64()
-        if 1 in tags:
-            value.next_producer_id = tags[1].int64()
-        if 2 in tags:
-            value.client_transaction_version = tags[2].int16()
-        if 3 in tags:
-            value.next_producer_epoch = tags[3].int16()
-        if LAST_PRODUCER_EPOCH_TAG in tags:
-            value.last_producer_epoch = tags[LAST_PRODUCER_EPOCH_TAG].int16()
-        return value
+        updated_ms, started_ms = fields.fixed(_TIMES)
+        tags = fields.int_tags()
+        return cls(
+            producer_id,
+            producer_epoch,
+            timeout_ms,
+            status,
+            partitions,
+            updated_ms,
+            started_ms,
+            previous_producer_id=tags.get(0, -1),
+            next_producer_id=tags.get(1, -1),
+            client_transaction_version=tags.get(2, 0),
+            next_producer_epoch=tags.get(3, -1),
+            last_producer_epoch=tags.get(LAST_PRODUCER_EPOCH_TAG, -1),
+        )
 
 
 @dataclass(slots=True)

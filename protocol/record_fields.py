@@ -7,8 +7,8 @@ Old (not flexible): string length int16, array and bytes length int32, -1 for nu
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from struct import Struct, error
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from struct import Struct, error, pack, unpack_from
 from typing import Any, TypeVar
 
 from oncelog.protocol.primitives import Buffer, MalformedRequest, read_unsigned_varint, unsigned_varint
@@ -76,6 +76,10 @@ class FieldReader:
         return uuid.UUID(bytes=self._take(16))
 
     def _varint(self) -> int:
+        pos = self._pos
+        if pos < len(self._data) and (byte := self._data[pos]) < 0x80:  # nearly all of them
+            self._pos = pos + 1
+            return byte
         try:
             value, self._pos = read_unsigned_varint(self._data, self._pos)
         except MalformedRequest as problem:
@@ -112,14 +116,29 @@ class FieldReader:
             raise CorruptRecord("null where an array must be")
         return value
 
+    def int32_array(self) -> list[int]:
+        count = self._varint() - 1 if self._flexible else self.int32()
+        if count < 0:
+            raise CorruptRecord("null where an array must be")
+        if 4 * count > len(self._data) - self._pos:
+            raise CorruptRecord(f"an array of {count} elements does not fit")
+        begin = self._pos
+        self._pos += 4 * count
+        return list(unpack_from(f">{count}i", self._data, begin))
+
     def tags(self) -> Mapping[int, FieldReader]:
         """The tagged fields that end a struct, each as a reader of its value."""
-        if not self._flexible:
-            return {}
-        found: dict[int, FieldReader] = {}
-        for _ in range(self._varint()):
+        return {tag: FieldReader(value, flexible=True) for tag, value in self.raw_tags().items()}
+
+    def int_tags(self) -> Mapping[int, int]:
+        """The tagged fields that end a struct whose tagged fields are all integers."""
+        return {tag: int.from_bytes(value, "big", signed=True) for tag, value in self.raw_tags().items()}
+
+    def raw_tags(self) -> dict[int, bytes]:
+        found: dict[int, bytes] = {}
+        for _ in range(self._varint() if self._flexible else 0):
             tag = self._varint()
-            found[tag] = FieldReader(self._take(self._varint()), flexible=True)
+            found[tag] = self._take(self._varint())
         return found
 
 
@@ -183,11 +202,17 @@ class FieldWriter:
         for value in values:
             element(value)
 
+    def int32_array(self, values: Sequence[int]) -> None:
+        self._count(len(values))
+        self._out += pack(f">{len(values)}i", *values)
+
     def tags(self, fields: Mapping[int, bytes] | None = None) -> None:
         """End a struct. `fields`: tag -> encoded value, those at their default left out."""
         if not self._flexible:
             return
-        fields = fields or {}
+        if not fields:
+            self._out.append(0)
+            return
         self._out += unsigned_varint(len(fields))
         for tag, value in sorted(fields.items()):
             self._out += unsigned_varint(tag) + unsigned_varint(len(value)) + value
