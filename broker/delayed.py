@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+from oncelog.broker.connection import BlockedRequests
+from oncelog.protocol.errors import KafkaError
 from oncelog.storage.log import Log
 
+R = TypeVar("R")
+Ended = Callable[[KafkaError | None], None]
 Attempt = Callable[[bool], Any]  # final -> the answer, or None to go on waiting
 
 
@@ -68,3 +72,42 @@ class Countdown:
         self._left -= 1
         if self._left == 0 and not self.future.done():
             self.future.set_result(None)
+
+
+class Settling:
+    """An answer that is given once everything started for it has ended, and holds back what the same client sends behind it.
+
+    `failed`: what did not succeed, by name.
+    """
+
+    __slots__ = ("_answer", "_future", "_left", "failed")
+
+    def __init__(self) -> None:
+        self.failed: dict[str, KafkaError] = {}
+        self._left = 0
+        self._answer: Callable[[], Any] = dict
+        self._future: asyncio.Future[Any] | None = None
+
+    def start(self, name: str, begin: Callable[[Ended], R]) -> R:
+        """Call `begin` with whom to tell of the end, once. Raises KafkaError as it does; then nothing was begun."""
+
+        def ended(error: KafkaError | None) -> None:
+            if error is not None:
+                self.failed[name] = error
+            self._left -= 1
+            if self._left == 0 and self._future is not None and not self._future.done():
+                self._future.set_result(self._answer())
+
+        self._left += 1
+        try:
+            return begin(ended)
+        except KafkaError:
+            self._left -= 1
+            raise
+
+    def reply(self, answer: Callable[[], Any]) -> Any:
+        """What `answer()` gives, now or later."""
+        if self._left == 0:
+            return answer()
+        self._answer, self._future = answer, asyncio.get_running_loop().create_future()
+        return BlockedRequests(self._future)

@@ -142,6 +142,8 @@ class Broker:
         wall = self.env.clock.time_ms()  # the coordinators' deadlines stand in records, so they are times of day
         self.context.transactions.tick(wall)
         self.context.groups.tick(wall)
+        if self.logs.folders.busy:
+            self.logs.folders.rename_some()
         if now >= self._next_maintenance_ms:
             self.logs.maintenance(wall)
             self._next_maintenance_ms = now + (CLEANING_MS if self.logs.cleaning else MAINTENANCE_MS)

@@ -1,4 +1,4 @@
-"""Encoded Metadata answers, kept until a topic changes; and how one topic is told."""
+"""Encoded Metadata answers, and the encoded topics they are made of, kept until a topic changes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from oncelog.protocol import messages
-from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
+from oncelog.protocol.hot_metadata import pack_metadata_topic
+from oncelog.protocol.names import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
     from oncelog.storage.topics import Topic, TopicRegistry
 
+NOT_REQUESTED = -(2**31)  # the authorized operations of a topic
 MAX_ENTRIES = 256
+MAX_TOPICS = 20_000
 MAX_BYTES = 16 << 20
 
 
@@ -24,6 +27,21 @@ class MetadataCache:
         self._generation = -1
         self._bytes = 0
         self._answers: OrderedDict[Any, bytes] = OrderedDict()
+        self._packed: dict[tuple[int, str], tuple[Topic, bytes]] = {}
+
+    def topic(self, ctx: RequestContext, topic: Topic, operations: int) -> bytes:
+        """A topic as an answer tells it, its partitions all led by this broker."""
+        version = ctx.api_version
+        if operations != NOT_REQUESTED:
+            return _packed(ctx, topic, operations)
+        kept = self._packed.get((version, topic.name))
+        if kept is not None and kept[0] is topic:
+            return kept[1]
+        packed = _packed(ctx, topic, operations)
+        if len(self._packed) >= MAX_TOPICS:
+            self._packed.clear()
+        self._packed[version, topic.name] = (topic, packed)
+        return packed
 
     def get(self, key: Any) -> bytes | None:
         """The answer, if nothing has changed since it was given."""
@@ -50,31 +68,15 @@ class MetadataCache:
         return [messages.MetadataResponse.MetadataResponseBroker(node_id=ctx.broker.node_id, host=host, port=port, rack=None)]
 
 
-def topic_entry(topic: Topic, ctx: RequestContext, operations: int) -> Any:
-    """A topic with its partitions, all led by this broker."""
-    kind = messages.MetadataResponse.MetadataResponseTopic
-    node = ctx.broker.node_id
-    partitions = [
-        kind.MetadataResponsePartition(
-            partition_index=index,
-            leader_id=node,
-            leader_epoch=leader_epoch(ctx, TopicPartition(topic.name, index)),
-            replica_nodes=[node],
-            isr_nodes=[node],
-            offline_replicas=[],
-        )
-        for index in range(topic.partitions)
-    ]
-    return kind(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=partitions,
-        topic_authorized_operations=operations,
+def _packed(ctx: RequestContext, topic: Topic, operations: int) -> bytes:
+    return pack_metadata_topic(
+        ctx.api_version,
+        0,
+        topic.name,
+        topic.topic_id.bytes,
+        topic.name in INTERNAL_TOPICS,
+        topic.partitions,
+        ctx.broker.node_id,
+        operations,
+        ctx.broker.logs.leader_epochs(topic.name),
     )
-
-
-def leader_epoch(ctx: RequestContext, place: TopicPartition) -> int:
-    """What the partition itself compares with: 0, unless it was brought from a Kafka cluster, whose leaders have counted."""
-    log = ctx.broker.logs.log(place)
-    return 0 if log is None else log.leader_epoch

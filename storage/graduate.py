@@ -178,10 +178,11 @@ def copy(plan: Plan, target: Path, *, progress: Callable[[Copied], None] = lambd
     # without the marker a start recovers everything; it must be gone before the first log changes
     (target / CLEAN_MARKER).unlink(missing_ok=True)
     _sync_folder(target)
-    wanted = {topic.name: topic.partitions for topic in plan.topics}
-    for name, folder in plan.source.partitions.items():
-        if folder.partition < wanted.get(folder.topic, 0):
-            copied = _copy_partition(folder, target / name)
+    for topic in plan.topics:
+        for partition in range(topic.partitions):
+            name = f"{topic.name}-{partition}"
+            unwritten = PartitionFolder(plan.source.path / name, topic.name, partition)
+            copied = _copy_partition(plan.source.partitions.get(name, unwritten), target / name)
             done.append(copied)
             progress(copied)
     for name in (RECOVERY_POINTS, HIGH_WATERMARKS, CLEANER_OFFSETS):

@@ -78,6 +78,7 @@ class Log:
         self.offline: str | None = None
         self.unsynced_folders: list[Path] = []
         self.lost_ends: dict[int, bool] = {}  # producer id -> committed, of open transactions whose marker damage has taken
+        self.before_first_write: Callable[[], None] | None = None  # makes the folder, when there is none yet
         self.last_snapshot_offset = -1
         self.on_sealed: Callable[[], None] | None = None  # told when the recovery point has passed a segment
         self._flusher = flusher
@@ -171,6 +172,8 @@ class Log:
         base_offset = header.base_offset = self.log_end_offset
         last_offset = base_offset + header.last_offset_delta
         try:
+            if self.before_first_write is not None:
+                self._make_files()
             segment = self.segments.active
             if self._should_roll(segment, header, last_offset, size, now_ms):
                 segment = self.roll(now_ms)
@@ -181,6 +184,13 @@ class Log:
         self.log_end_offset = last_offset + 1
         if self.leader_epoch > self.epochs.latest:
             self.epochs.assign(self.leader_epoch, header.base_offset)
+
+    def _make_files(self) -> None:
+        assert self.before_first_write is not None
+        self.before_first_write()
+        self.segments.active.make_file()
+        self.unsynced_folders += [self.folder, self.folder.parent]
+        self.before_first_write = None
 
     def _write_failed(self, error: OSError) -> KafkaError:
         """A full disk passes; anything else does not."""
@@ -339,6 +349,9 @@ class Log:
             return
         self.offline = why
         _log.error("log offline partition=%s reason=%s", self.topic_partition, why)
+        self._tell_of_the_end()
+
+    def _tell_of_the_end(self) -> None:
         waiters, self._waiters = sorted(self._waiters, key=lambda waiter: waiter[:2]), []
         for _, _, callback in waiters:
             callback(self._offline_error())
@@ -346,7 +359,9 @@ class Log:
 
     def retire(self, why: str) -> None:
         """The topic is gone: whoever still holds the log is told."""
-        self._fail(why)
+        if self.offline is None:
+            self.offline = why
+            self._tell_of_the_end()
 
     def _check_online(self) -> None:
         if self.offline is not None:
@@ -458,6 +473,8 @@ class Log:
     def close(self) -> None:
         """Orderly stop: everything on disk, indexes trimmed, producer state at the log end. Raises KafkaError(56)."""
         self._check_online()
+        if self.before_first_write is not None:
+            return
         self.flush()
         active = self.segments.active
         try:

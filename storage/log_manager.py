@@ -2,15 +2,20 @@
 
 Start: lock → remember the clean marker and delete it → load. Stop: flush, seal, snapshot → checkpoints → marker. Partition folders without
 an entry in the topic registry are left alone with a warning; nothing is ever served empty where a folder holds data.
+
+A partition costs what was done with it: an entry of the registry is all there is of it until somebody asks for its log, and
+a folder is made by the first write. So topics of any size come and go in one short turn of the loop.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from oncelog.protocol.config_def import parse_settings
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -20,14 +25,15 @@ from oncelog.storage import checkpoints
 from oncelog.storage.config import LogConfig
 from oncelog.storage.descriptors import DEFAULT_LIMIT, Descriptors
 from oncelog.storage.env import Env
-from oncelog.storage.flush import Flusher
+from oncelog.storage.flush import Flusher, ThreadFlusher
 from oncelog.storage.log import Log
-from oncelog.storage.recovery import Remembered, open_log
-from oncelog.storage.topics import PARTITION_FOLDER, Topic, TopicRegistry, with_configs
+from oncelog.storage.partition_folders import PartitionFolders
+from oncelog.storage.recovery import Remembered, new_log, open_log
+from oncelog.storage.topics import Topic, TopicRegistry, with_configs
 from oncelog.storage.upkeep import Upkeep
 
-_SET_ASIDE = re.compile(r".+-\d+\.[0-9a-f]{32}-(delete|stray|future)")
-_MAX_FOLDER_NAME = 255
+Done = Callable[[KafkaError | None], None]
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -52,12 +58,17 @@ class LogManager:
         self.flusher = flusher
         self.node_id = node_id
         self.cluster_id = cluster_id or ""
-        self.topics = TopicRegistry(env.fs, data_dir)
+        self.topics = TopicRegistry(env.fs, data_dir, flusher)
         self.descriptors = Descriptors(env.fs, max_open_files)
         self.on_topic_deleted: list[Callable[[str], None]] = []
         self._asked_cluster_id = cluster_id
         self._logs: dict[TopicPartition, Log] = {}
         self._lock: object | None = None
+        self.offload = flusher.offload if isinstance(flusher, ThreadFlusher) else None
+        self.folders = PartitionFolders(env, data_dir, self.offload)
+        self._configs: dict[str, LogConfig] = {}
+        self._leader_epochs: dict[str, dict[int, int]] = {}
+        self._counted: set[str] = set()
         self._upkeep = Upkeep(self)
         self._clean = False
 
@@ -104,69 +115,41 @@ class LogManager:
             checkpoints.read_offsets(fs, self.data_dir / name)
             for name in (checkpoints.RECOVERY_POINTS, checkpoints.LOG_STARTS, checkpoints.HIGH_WATERMARKS)
         )
-        present = set(fs.list(self.data_dir))
+        self.folders.look()
+        known = []
         for topic in self.topics.all():
-            config = self._config(topic.configs)
             for partition in range(topic.partitions):
                 tp = TopicPartition(topic.name, partition)
                 # not in the checkpoint: the partition is younger than that
                 watermark = -1 if watermarks is None else watermarks.get(tp, 0)
                 remembered = Remembered(self._clean, (points or {}).get(tp, 0), (starts or {}).get(tp, 0), watermark)
-                self._open(tp, topic, config, remembered, exists=str(tp) in present)
-                present.discard(str(tp))
-        self._look_at_rest(present)
+                known.append(tp)
+                if tp in self.folders or max(remembered.high_watermark, remembered.log_start) > 0:
+                    self._open(tp, topic, remembered)
+        self.folders.report_unknown(known)
 
-    def _open(self, tp: TopicPartition, topic: Topic, config: LogConfig, remembered: Remembered, *, exists: bool) -> Log:
-        folder = self.data_dir / str(tp)
-        fs = self.env.fs
-        if not exists:
-            if remembered.high_watermark > 0:
-                _log.error("partition folder is missing partition=%s offsets=0..%d", tp, remembered.high_watermark - 1)
-            fs.mkdir(folder)
-        self._mark_folder(folder, topic.topic_id, exists=exists)
+    def _open(self, tp: TopicPartition, topic: Topic, remembered: Remembered) -> None:
+        """A log that was written to before."""
+        exists = tp in self.folders
+        if exists:
+            self.folders.check_topic_id(tp, topic.topic_id)
+        else:
+            _log.error("partition folder is missing partition=%s offsets=0..%d", tp, remembered.high_watermark - 1)
+            self.folders.make(tp, topic.topic_id)
+        folder, config = self.folders.path(tp), self.config_of(topic.name)
         log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered)
         if not exists:
             log.unsynced_folders += [folder, self.data_dir]
         log.on_sealed = self._upkeep.segment_sealed
         self._logs[tp] = log
-        return log
-
-    def _mark_folder(self, folder: Path, topic_id: uuid.UUID, *, exists: bool) -> None:
-        """partition.metadata; not synced: it can be told from the registry, the first flush of the log carries its name."""
-        path = folder / checkpoints.PARTITION_METADATA
-        found = checkpoints.read_topic_id(self.env.fs, path) if exists else None
-        if found == topic_id:
-            return
-        if found is not None:
-            _log.warning("partition.metadata names another topic id, kept by name folder=%s found=%s", folder, uuid_to_kafka(found))
-        data = checkpoints.topic_id_text(topic_id)
-        if exists:
-            self.env.fs.write_atomic(path, data)
-            return
-        file = self.env.fs.open(path, create=True)
-        try:
-            file.pwrite([data], 0)
-        finally:
-            file.close()
-
-    def _look_at_rest(self, names: Iterable[str]) -> None:
-        for name in sorted(names):
-            if not self.env.fs.is_dir(self.data_dir / name) or name == "__cluster_metadata-0":
-                continue
-            match = _SET_ASIDE.fullmatch(name)
-            if match and match[1] == "delete":
-                self._upkeep.doom(self.data_dir / name, self.env.clock.time_ms())
-            elif match:
-                _log.warning("folder set aside, not touched name=%s", name)
-            elif PARTITION_FOLDER.fullmatch(name):
-                _log.warning("partition folder of an unknown topic, kept and not served name=%s", name)
-            else:
-                _log.warning("foreign folder skipped name=%s", name)
+        if log.leader_epoch > 0:
+            self._leader_epochs.setdefault(tp.topic, {})[tp.partition] = log.leader_epoch
 
     def stop(self) -> None:
         """Orderly stop; the clean marker is written only when every log could be closed."""
         self._upkeep.cleaner.close()
         self.flusher.close()
+        self.folders.rename_all()
         clean = True
         for log in self._logs.values():
             try:
@@ -193,15 +176,59 @@ class LogManager:
     # -- logs
 
     def log(self, topic_partition: TopicPartition) -> Log | None:
-        return self._logs.get(topic_partition)
+        """None when there is no such partition."""
+        log = self._logs.get(topic_partition)
+        return log if log is not None else self._first_use(topic_partition)
+
+    def has_partition(self, topic_partition: TopicPartition) -> bool:
+        """Is there such a partition? Cheaper than its log."""
+        topic = self.topics.get(topic_partition.topic)
+        return topic is not None and 0 <= topic_partition.partition < topic.partitions
+
+    def _first_use(self, tp: TopicPartition) -> Log | None:
+        topic = self.topics.get(tp.topic)
+        if topic is None or not 0 <= tp.partition < topic.partitions:
+            return None
+        folder, config = self.folders.path(tp), self.config_of(topic.name)
+        log = new_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher)
+        log.before_first_write = partial(self._make_folder, tp, topic.topic_id)
+        log.on_sealed = self._upkeep.segment_sealed
+        self._logs[tp] = log
+        return log
+
+    def _make_folder(self, tp: TopicPartition, topic_id: uuid.UUID) -> None:
+        """And that of the last partition: should the registry be lost, the folders tell how many there were. Raises OSError."""
+        topic = self.topics.get(tp.topic)
+        if topic is not None and tp.topic not in self._counted:
+            last = TopicPartition(tp.topic, topic.partitions - 1)
+            if last not in self.folders:
+                self.folders.make(last, topic_id, with_log=True)
+            self._counted.add(tp.topic)
+        if tp not in self.folders:
+            self.folders.make(tp, topic_id)
+
+    def leader_epochs(self, topic: str) -> Mapping[int, int]:
+        """Of the partitions whose leader epoch is not 0: those that were brought from a Kafka cluster, whose leaders have counted."""
+        return self._leader_epochs.get(topic, {})
+
+    def size_bytes(self, topic_partition: TopicPartition) -> int:
+        """Of a partition's segments."""
+        log = self._logs.get(topic_partition)
+        return 0 if log is None else log.size_bytes()
 
     def logs(self) -> list[Log]:
+        """Of the partitions that were written to or asked for."""
         return list(self._logs.values())
 
     def config_of(self, name: str) -> LogConfig:
-        """Effective settings of a topic; the defaults when there is none of that name."""
-        topic = self.topics.get(name)
-        return self._config(topic.configs) if topic else self.defaults
+        """Effective settings of a topic; the defaults when there is none of that name. The same object for all its partitions."""
+        config = self._configs.get(name)
+        if config is None:
+            topic = self.topics.get(name)
+            if topic is None:
+                return self.defaults
+            config = self._configs[name] = self._config(topic.configs)
+        return config
 
     def _config(self, configs: dict[str, str]) -> LogConfig:
         return parse_settings(LogConfig, configs, topic_level=True, base=self.defaults)
@@ -209,118 +236,138 @@ class LogManager:
     # -- topics
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str] | None = None, topic_id: uuid.UUID | None = None) -> Topic:
-        """Registered durably, then its folders are made. Raises KafkaError 36, 37, 40 or 56."""
-        if self.topics.get(name) is not None:
+        """Durable when it returns. Raises KafkaError 36, 37, 40 or 56."""
+        if self.folders.is_leaving(name):
+            self.folders.rename_all()
+        topic = self._new_topic(name, partitions, configs or {}, topic_id)
+        self._now(self.topics.put, topic)
+        return topic
+
+    def begin_create_topic(self, name: str, partitions: int, configs: dict[str, str], done: Done) -> Topic:
+        """The topic to be; `done` once it is there. Raises KafkaError 36, 37, 40 or 56, `done` is told of 56."""
+        topic = self._new_topic(name, partitions, configs, None)
+        self.topics.begin_put(topic, _told(done))
+        return topic
+
+    def _new_topic(self, name: str, partitions: int, configs: dict[str, str], topic_id: uuid.UUID | None) -> Topic:
+        if self.has_name(name):
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         if partitions < 1:
             raise KafkaError(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
-        config = self._config(configs or {})
-        topic = Topic(name, topic_id or self.env.random.uuid(), partitions, dict(configs or {}))
-        self._set_aside_leftovers(name, range(partitions))
-        self._register(topic)
-        self._open_partitions(topic, config, range(partitions))
-        return topic
+        self._config(configs)
+        self._clear_the_way(name, range(partitions))
+        return Topic(name, topic_id or self.env.random.uuid(), partitions, dict(configs))
+
+    def has_name(self, name: str) -> bool:
+        """A topic has the name, will soon have it, or is still being deleted."""
+        return self.topics.wanted(name) is not None or self.topics.get(name) is not None or self.folders.is_leaving(name)
 
     def create_partitions(self, name: str, total: int) -> Topic:
-        """Grow a topic. Raises KafkaError 3, 37 or 56."""
+        """Grow a topic; durable when it returns. Raises KafkaError 3, 37 or 56."""
+        topic = self._grown(name, total)
+        self._now(self.topics.put, topic)
+        self._counted.discard(name)
+        return topic
+
+    def begin_create_partitions(self, name: str, total: int, done: Done) -> None:
+        """Grow a topic; `done` once the partitions are there. Raises KafkaError 3, 37 or 56, `done` is told of 56."""
+        self.topics.begin_put(self._grown(name, total), _told(done))
+        self._counted.discard(name)
+
+    def _grown(self, name: str, total: int) -> Topic:
         topic = self._existing(name)
         if total <= topic.partitions:
             raise KafkaError(
                 ErrorCode.INVALID_PARTITIONS,
                 f"The topic {name} currently has {topic.partitions} partition(s); {total} would not be an increase.",
             )
-        grown = Topic(name, topic.topic_id, total, topic.configs)
-        self._set_aside_leftovers(name, range(topic.partitions, total))
-        self._register(grown)
-        self._open_partitions(grown, self._config(grown.configs), range(topic.partitions, total))
-        return grown
+        self._clear_the_way(name, range(topic.partitions, total))
+        return replace(topic, partitions=total)
 
     def alter_topic_configs(self, name: str, configs: dict[str, str]) -> None:
         """Replace the overrides. Raises KafkaError 3, 40 or 56."""
         config = self._config(configs)
-        self._register(with_configs(self._existing(name), configs))
-        for log in self._logs_of(name):
+        self._now(self.topics.put, with_configs(self._existing(name), configs))
+        self._configs[name] = config
+        for log in self._logs_of(self._existing(name)):
             log.update_config(config)
 
     def update_defaults(self, defaults: LogConfig) -> None:
         """A dynamic broker config changed."""
         self.defaults = defaults
+        self._configs.clear()
         for log in self._logs.values():
-            topic = self.topics.get(log.topic_partition.topic)
-            log.update_config(self._config(topic.configs if topic else {}))
+            log.update_config(self.config_of(log.topic_partition.topic))
 
     def delete_topic(self, name: str) -> None:
-        """Out of the registry first; the folders are renamed now and removed later. Raises KafkaError 3 or 56."""
-        self._existing(name)
-        delay_ms = self.config_of(name).file_delete_delay_ms
-        try:
-            self.topics.remove(name)
-        except OSError as error:
-            raise _storage_error(error) from error
-        for log in self._logs_of(name):
+        """Out of the registry first; the folders are renamed then, and removed later. Raises KafkaError 3 or 56."""
+        topic = self._existing(name)
+        self._now(self.topics.remove, name)
+        self._deleted(topic, lambda: None)
+        self.folders.rename_all()
+
+    def begin_delete_topic(self, name: str, done: Done) -> None:
+        """`done` once nothing bears the name any more. Raises KafkaError 3, `done` is told of 56."""
+        topic = self._existing(name)
+
+        def removed(error: OSError | None) -> None:
+            if error is None:
+                self._deleted(topic, lambda: done(None))
+            else:
+                done(_storage_error(error))
+
+        self.topics.begin_remove(name, removed)
+
+    def _deleted(self, topic: Topic, done: Callable[[], None]) -> None:
+        delay_ms = self._config(topic.configs).file_delete_delay_ms
+        self._configs.pop(topic.name, None)
+        self._leader_epochs.pop(topic.name, None)
+        self._counted.discard(topic.name)
+        for log in self._logs_of(topic):
             del self._logs[log.topic_partition]
             self._upkeep.topic_deleted(log)
             log.close_files()
             log.retire("the topic was deleted")
-            self._set_aside(log.folder, delay_ms)
         for listener in self.on_topic_deleted:
-            listener(name)
+            listener(topic.name)
+        self.folders.leave(topic.name, topic.partitions, delay_ms, done)
 
     def _existing(self, name: str) -> Topic:
-        topic = self.topics.get(name)
-        if topic is None:
+        topic = self.topics.wanted(name)
+        if topic is None or self.topics.get(name) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
         return topic
 
-    def _logs_of(self, name: str) -> list[Log]:
-        return [log for tp, log in self._logs.items() if tp.topic == name]
+    def _logs_of(self, topic: Topic) -> list[Log]:
+        found = (self._logs.get(TopicPartition(topic.name, partition)) for partition in range(topic.partitions))
+        return [log for log in found if log is not None]
 
-    def _register(self, topic: Topic) -> None:
+    def _now(self, change: Callable[[T], None], what: T) -> None:
         try:
-            self.topics.put(topic)
+            change(what)
         except OSError as error:
             raise _storage_error(error) from error
 
-    def _open_partitions(self, topic: Topic, config: LogConfig, partitions: Iterable[int]) -> None:
+    def _clear_the_way(self, name: str, partitions: Iterable[int]) -> None:
         try:
-            for partition in partitions:
-                self._open(TopicPartition(topic.name, partition), topic, config, Remembered(clean=True), exists=False)
+            self.folders.clear_the_way(name, partitions)
         except OSError as error:
             raise _storage_error(error) from error
-
-    def _set_aside_leftovers(self, name: str, partitions: Iterable[int]) -> None:
-        """Folders that a deletion could not rename, or of an unknown topic: a new topic must not serve what they hold."""
-        for partition in partitions:
-            folder = self.data_dir / f"{name}-{partition}"
-            if self.env.fs.exists(folder):
-                target = self._aside_path(folder, "stray")
-                _log.warning("folder in the way of a new topic set aside name=%s to=%s", folder.name, target.name)
-                self.env.fs.rename(folder, target)
-
-    def _set_aside(self, folder: Path, delay_ms: int) -> None:
-        target = self._aside_path(folder, "delete")
-        try:
-            self.env.fs.rename(folder, target)
-        except OSError as error:
-            _log.error("folder of a deleted topic not renamed name=%s error=%s", folder.name, error)
-            return
-        self._upkeep.doom(target, self.env.clock.time_ms() + delay_ms)
-
-    def _aside_path(self, folder: Path, why: str) -> Path:
-        suffix = f".{self.env.random.uuid().hex}-{why}"
-        topic, _, partition = folder.name.rpartition("-")
-        return self.data_dir / f"{topic[: _MAX_FOLDER_NAME - len(suffix) - len(partition) - 1]}-{partition}{suffix}"
 
     # -- upkeep
 
     def maintenance(self, now_ms: int) -> None:
-        """One small piece of periodic work: checkpoints, expiry, retention, purging, cleaning."""
+        """One small piece of periodic work: checkpoints, expiry, retention, deletion, cleaning."""
         self._upkeep.run(now_ms)
 
     @property
     def cleaning(self) -> bool:
         """A log is being compacted: call `maintenance` again soon."""
         return self._upkeep.cleaner.busy
+
+
+def _told(done: Done) -> Callable[[OSError | None], None]:
+    return lambda error: done(_storage_error(error) if error is not None else None)
 
 
 def _storage_error(error: OSError) -> KafkaError:

@@ -27,6 +27,7 @@ from oncelog.storage.flush import Flusher
 from oncelog.storage.leader_epochs import LeaderEpochs
 from oncelog.storage.log import Log
 from oncelog.storage.producer_replay import state_at
+from oncelog.storage.producer_state import ProducerState
 from oncelog.storage.salvage import check_segment
 from oncelog.storage.segment import Segment, file_name
 from oncelog.storage.txn_index import AbortedTxn
@@ -88,6 +89,21 @@ def open_log(
     if checked:
         log.take_snapshot()
     return log
+
+
+def new_log(
+    env: Env,
+    folder: Path,
+    topic_partition: TopicPartition,
+    topic_id: uuid.UUID,
+    config: LogConfig,
+    descriptors: Descriptors,
+    flusher: Flusher,
+) -> Log:
+    """The log of a partition that nobody wrote to: no file is touched before the first write."""
+    segment = Segment.new(descriptors, folder, 0, config.index_interval_bytes, env.clock.time_ms())
+    state, epochs = ProducerState(), LeaderEpochs(env.fs, folder)
+    return Log(env, folder, topic_partition, topic_id, config, descriptors, flusher, [segment], state, epochs, 0, 0)
 
 
 # -- files

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage import checkpoints
-from oncelog.storage.flush import ThreadFlusher
 from oncelog.storage.log_cleaner import LogCleaner
 from oncelog.storage.retention import doomed_segments
 
@@ -36,11 +35,10 @@ class Upkeep:
 
     def __init__(self, manager: LogManager) -> None:
         self._manager = manager
-        self._doomed: list[tuple[int, Path]] = []
         self._queue: deque[Log] = deque()
         self._next_watermarks = self._next_checkpoints = self._next_round = 0
         self._first_dirty: dict[TopicPartition, int] | None = None
-        self._offload = manager.flusher.offload if isinstance(manager.flusher, ThreadFlusher) else None
+        self._offload = manager.offload
         self._writing: Future[None] | None = None
         self._sealed = False
         self.cleaner = LogCleaner(manager.env.fs, manager.env.clock, self._cleaned, self._offload)
@@ -51,13 +49,9 @@ class Upkeep:
         self._next_checkpoints = now_ms + CHECKPOINT_INTERVAL_MS
         self._next_round = now_ms + 30_000
 
-    def doom(self, folder: Path, due_ms: int) -> None:
-        """Remove `folder` when its time has come."""
-        self._doomed.append((due_ms, folder))
-
     def run(self, now_ms: int) -> None:
         try:
-            self._purge(now_ms)
+            self._manager.folders.remove_due(now_ms)
             if now_ms >= self._next_checkpoints or self._sealed:
                 self._sealed = False
                 self._next_checkpoints = now_ms + CHECKPOINT_INTERVAL_MS
@@ -104,12 +98,6 @@ class Upkeep:
 
     def topic_deleted(self, log: Log) -> None:
         self.cleaner.abort(log.topic_partition)
-
-    def _purge(self, now_ms: int) -> None:
-        due = [folder for due_ms, folder in self._doomed if due_ms <= now_ms]
-        self._doomed = [item for item in self._doomed if item[0] > now_ms]
-        for folder in due:
-            self._manager.env.fs.remove_tree(folder)
 
     def _checkpoint(self, *, everything: bool) -> None:
         """`write_checkpoints` on a worker thread where there is one: ten thousand lines and their fsync are too long for the loop."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from oncelog.storage.catalogue import read_catalogue
+from oncelog.storage.catalogue import REGISTRY, read_catalogue
 from oncelog.storage.findings import Finding, Findings, Kind, Severity
 from oncelog.storage.kafka_import import KafkaTopic
 from oncelog.storage.raw_directory import (
@@ -134,11 +134,14 @@ def _audit_directory(directory: DataDirectory, findings: Findings) -> None:
 
 
 def _audit_catalogue(directory: DataDirectory, topics: dict[str, KafkaTopic], findings: Findings) -> None:
-    """Folders against the topics that the metadata knows, ids included."""
+    """Folders against the topics that the metadata knows, ids included. Ours come with the first write, as the checkpoints tell."""
+    may_be_unwritten = REGISTRY in directory.names
+    offsets = [directory.checkpoint(file) for file in CHECKPOINTS]
     for topic in topics.values():
         for partition in range(topic.partitions):
             name = f"{topic.name}-{partition}"
-            if name not in directory.partitions:
+            written = not may_be_unwritten or any(known.get((topic.name, partition), 0) > 0 for known in offsets)
+            if name not in directory.partitions and written:
                 findings.of(name).error(Kind.PARTITION_MISSING, f"the topic has {topic.partitions} partitions, this folder is missing")
     for name, folder in directory.partitions.items():
         about = findings.of(name)

@@ -2,32 +2,38 @@
 
 v0: an empty list is all topics; v1: null is. v4: auto-create flag (before it always). v5: offline replicas. v7: leader epochs.
 v8: authorized operations. v9: flexible. v10: topic ids (42 for a null name or an id until v12). v12: lookup by id. v13: top-level error.
-Answers without topics to create come from a cache of encoded bytes.
+Topics are packed by hand and kept so; answers without topics to create come from a cache of encoded bytes.
+A topic made on demand is told as unknown once, as Kafka does, when it is on disk: every client asks again.
 """
 
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
+from oncelog.broker.delayed import Settling
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.topic_access import NOT_REQUESTED, authorized_operations, may_topic
-from oncelog.broker.metadata_cache import topic_entry
 from oncelog.broker.topic_creation import check_new_topic
 from oncelog.broker.topic_names import topic_name_problem
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.hot_metadata import pack_metadata_topic, splice_metadata_topics
 from oncelog.protocol.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from oncelog.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
+    from oncelog.storage.topics import Topic
+
+_NO_ID = uuid.UUID(int=0)
 
 
 @api(ApiKey.METADATA, 0, 13, raw=True)
-def handle(body: memoryview, ctx: RequestContext) -> list[Buffer]:
+def handle(body: memoryview, ctx: RequestContext) -> Any:
     """The cluster, and the topics asked for."""
     cache, version = ctx.broker.metadata, ctx.api_version
     key = (version, bytes(body), ctx.broker.endpoint_for(ctx.connection)) if ctx.broker.authorizer is None else None
@@ -37,37 +43,51 @@ def handle(body: memoryview, ctx: RequestContext) -> list[Buffer]:
     problem = _problem(req, version)
     if problem is not ErrorCode.NONE:
         return [messages.encode_response(ApiKey.METADATA, version, _refused_whole(req, problem))]
-    topics, cacheable = _topics(req, ctx)
-    response = messages.MetadataResponse(
+    making = Settling()
+    topics, cacheable = _topics(req, ctx, making)
+    answer = messages.MetadataResponse(
         brokers=cache.brokers(ctx),
         cluster_id=ctx.broker.cluster_id,
         controller_id=ctx.broker.node_id,
-        topics=topics,
+        topics=[],
         cluster_authorized_operations=(
             authorized_operations(ctx, ResourceType.CLUSTER) if req.include_cluster_authorized_operations else NOT_REQUESTED
         ),
     )
-    encoded = bytes(messages.encode_response(ApiKey.METADATA, version, response))
+
+    def finish() -> list[Buffer]:
+        told = [_refused(version, making.failed[name].code, name) if name in making.failed else packed for name, packed in topics]
+        return [splice_metadata_topics(version, bytes(messages.encode_response(ApiKey.METADATA, version, answer)), told)]
+
+    reply = making.reply(finish)
     if key is not None and cacheable:
-        cache.put(key, encoded)
-    return [encoded]
+        cache.put(key, reply[0])
+    return reply
 
 
-def _topics(req: Any, ctx: RequestContext) -> tuple[list[Any], bool]:
-    """The entries, and whether the answer may be given again."""
+_Told = tuple[str | None, bytes]
+
+
+def _topics(req: Any, ctx: RequestContext, making: Settling) -> tuple[list[_Told], bool]:
+    """Names with their packed entries, and whether the answer may be given again."""
     broker, version = ctx.broker, ctx.api_version
     if req.topics is None or (version == 0 and not req.topics):
         visible = [topic for topic in broker.logs.topics.all() if may_topic(ctx, AclOperation.DESCRIBE, topic.name)]
-        return [topic_entry(topic, ctx, _operations(req, topic.name, ctx)) for topic in visible], True
+        return [(topic.name, _known(topic, req, ctx)) for topic in visible], True
     if version >= 12 and any(asked.topic_id is not None for asked in req.topics):
-        return [_by_id(asked.topic_id, req, ctx) for asked in req.topics if asked.topic_id is not None], True
-    entries = []
+        return [(None, _by_id(asked.topic_id, req, ctx)) for asked in req.topics if asked.topic_id is not None], True
+    entries: list[_Told] = []
     unchanged = True
     for asked in req.topics:
-        entry, made = _by_name(asked, req, ctx)
-        entries.append(entry)
+        entry, made = _by_name(asked.name, req, ctx, making)
+        entries.append((asked.name, entry))
         unchanged = unchanged and not made
     return entries, unchanged
+
+
+def _known(topic: Topic, req: Any, ctx: RequestContext) -> bytes:
+    operations = authorized_operations(ctx, ResourceType.TOPIC, topic.name) if req.include_topic_authorized_operations else NOT_REQUESTED
+    return ctx.broker.metadata.topic(ctx, topic, operations)
 
 
 def _problem(req: Any, version: int) -> ErrorCode:
@@ -84,58 +104,60 @@ def _problem(req: Any, version: int) -> ErrorCode:
 
 def _refused_whole(req: Any, code: ErrorCode) -> Any:
     """Kafka's `MetadataRequest.getErrorResponse`: no brokers, the error on each topic."""
+    kind = messages.MetadataResponse.MetadataResponseTopic
+    topics = [
+        kind(
+            error_code=code,
+            name=asked.name or "",
+            topic_id=asked.topic_id,
+            is_internal=(asked.name or "") in INTERNAL_TOPICS,
+            partitions=[],
+        )
+        for asked in req.topics
+    ]
     return messages.MetadataResponse(
-        brokers=[],
-        cluster_id=None,
-        controller_id=-1,
-        topics=[_refused(code, asked.name or "", asked.topic_id) for asked in req.topics],
-        cluster_authorized_operations=NOT_REQUESTED,
+        brokers=[], cluster_id=None, controller_id=-1, topics=topics, cluster_authorized_operations=NOT_REQUESTED
     )
 
 
-def _by_id(topic_id: uuid.UUID, req: Any, ctx: RequestContext) -> Any:
+def _by_id(topic_id: uuid.UUID, req: Any, ctx: RequestContext) -> bytes:
     topic = ctx.broker.logs.topics.by_id(topic_id)
     if topic is None:
-        return _refused(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id)
+        return _refused(ctx.api_version, ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id)
     if not may_topic(ctx, AclOperation.DESCRIBE, topic.name):
-        return _refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id)
-    return topic_entry(topic, ctx, _operations(req, topic.name, ctx))
+        return _refused(ctx.api_version, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id)
+    return _known(topic, req, ctx)
 
 
-def _by_name(asked: Any, req: Any, ctx: RequestContext) -> tuple[Any, bool]:
-    name = asked.name
+def _by_name(name: str, req: Any, ctx: RequestContext, making: Settling) -> tuple[bytes, bool]:
+    version = ctx.api_version
     if not may_topic(ctx, AclOperation.DESCRIBE, name):
-        return _refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name), False
+        return _refused(version, ErrorCode.TOPIC_AUTHORIZATION_FAILED, name), False
     topic = ctx.broker.logs.topics.get(name)
     if topic is not None:
-        return topic_entry(topic, ctx, _operations(req, name, ctx)), False
+        return _known(topic, req, ctx), False
     if topic_name_problem(name) is not None:
-        return _refused(ErrorCode.INVALID_TOPIC_EXCEPTION, name), False
+        return _refused(version, ErrorCode.INVALID_TOPIC_EXCEPTION, name), False
     if req.allow_auto_topic_creation and ctx.broker.config.server.auto_create_topics:
-        return _created(name, ctx), True
-    return _refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name), False
+        return _refused(version, _make(name, ctx, making), name), True
+    return _refused(version, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name), False
 
 
-def _created(name: str, ctx: RequestContext) -> Any:
-    """Made in this turn, yet told as unknown once, as Kafka does: every client asks again."""
+def _make(name: str, ctx: RequestContext, making: Settling) -> ErrorCode:
+    """Begin to make a topic; what to tell of it if that succeeds."""
     if not (ctx.authorize(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME) or may_topic(ctx, AclOperation.CREATE, name)):
-        return _refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    logs = ctx.broker.logs
     try:
         if name in INTERNAL_TOPICS:
             (ctx.broker.groups if name == CONSUMER_OFFSETS else ctx.broker.transactions).runtime.ensure_topic()
-        else:
-            check_new_topic(name, ctx.broker.logs.topics)
-            ctx.broker.logs.create_topic(name, ctx.broker.config.server.num_partitions)
+        elif not logs.has_name(name):  # else another request is at it
+            check_new_topic(name, logs)
+            making.start(name, partial(logs.begin_create_topic, name, ctx.broker.config.server.num_partitions, {}))
     except KafkaError as error:
-        return _refused(error.code, name)
-    return _refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+        return error.code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _refused(code: ErrorCode, name: str | None, topic_id: uuid.UUID | None = None) -> Any:
-    return messages.MetadataResponse.MetadataResponseTopic(
-        error_code=code, name=name, topic_id=topic_id, is_internal=name in INTERNAL_TOPICS, partitions=[]
-    )
-
-
-def _operations(req: Any, name: str, ctx: RequestContext) -> int:
-    return authorized_operations(ctx, ResourceType.TOPIC, name) if req.include_topic_authorized_operations else NOT_REQUESTED
+def _refused(version: int, code: ErrorCode, name: str | None, topic_id: uuid.UUID = _NO_ID) -> bytes:
+    return pack_metadata_topic(version, code, name, topic_id.bytes, name in INTERNAL_TOPICS, 0, 0, NOT_REQUESTED, {})

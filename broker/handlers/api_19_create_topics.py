@@ -3,17 +3,19 @@
 v4: -1 for the broker's number of partitions and replicas (taken in every version, as Kafka does). v5: flexible, and the answer tells
 partitions, replication factor and settings. v7: topic id. A name twice: 42, the others are made. `validate_only`: everything but the topic,
 with an id that means nothing. Refusals: 7, 17, 29, 36, 37, 38, 39, 40, 42; 44 for all when they add up to
-more than 10,000 partitions.
+more than 10,000 partitions. Answered when the topics are on disk, all of a request with one write.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
+from oncelog.broker.delayed import Settling
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.assignments import check_new_partitions, check_replicas
 from oncelog.broker.handlers.topic_access import may_topic
@@ -35,16 +37,21 @@ def handle(req: Any, ctx: RequestContext) -> Any:
         check_new_partitions(sum(_partitions_of(topic, ctx) for topic in req.topics))
     except KafkaError as refused:
         return messages.CreateTopicsResponse(topics=[_refused(name, refused.code, refused.message) for name in named])
-    results = []
+    results: list[Any] = []
+    making = Settling()
     for topic in req.topics:
         if named[topic.name] > 1:
             continue
         try:
-            results.append(_create(topic, ctx, timeout_ms=req.timeout_ms, validate_only=req.validate_only))
+            results.append(_create(topic, ctx, req.timeout_ms, None if req.validate_only else making))
         except KafkaError as refused:
             results.append(_refused(topic.name, refused.code, refused.message))
     results += [_refused(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, count in named.items() if count > 1]
-    return messages.CreateTopicsResponse(topics=results)
+    return making.reply(lambda: messages.CreateTopicsResponse(topics=[_made(one, making.failed.get(one.name)) for one in results]))
+
+
+def _made(result: Any, error: KafkaError | None) -> Any:
+    return result if error is None else _refused(result.name, error.code, error.message)
 
 
 def _partitions_of(topic: Any, ctx: RequestContext) -> int:
@@ -54,22 +61,22 @@ def _partitions_of(topic: Any, ctx: RequestContext) -> int:
     return ctx.broker.config.server.num_partitions if topic.num_partitions == _DEFAULT else max(topic.num_partitions, 0)
 
 
-def _create(topic: Any, ctx: RequestContext, *, timeout_ms: int, validate_only: bool) -> Any:
-    """The result of a topic that can be made, and is unless `validate_only`. Raises KafkaError."""
+def _create(topic: Any, ctx: RequestContext, timeout_ms: int, making: Settling | None) -> Any:
+    """The result of a topic that can be made; `making` None: and is not. Raises KafkaError."""
     name = topic.name
     if name == _METADATA_TOPIC:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {_METADATA_TOPIC} is prohibited.")
     if not (ctx.authorize(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME) or may_topic(ctx, AclOperation.CREATE, name)):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
-    if timeout_ms <= 0 and not validate_only:
+    if timeout_ms <= 0 and making is not None:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
-    check_new_topic(name, ctx.broker.logs.topics)
+    check_new_topic(name, ctx.broker.logs)
     partitions, replication_factor = _shape(topic, ctx)
     configs = {config.name: config.value for config in topic.configs}
     ctx.broker.dynamic_configs.check_topic(configs)
     topic_id: uuid.UUID = ctx.broker.env.random.uuid()
-    if not validate_only:
-        topic_id = ctx.broker.logs.create_topic(name, partitions, configs).topic_id
+    if making is not None:
+        topic_id = making.start(name, partial(ctx.broker.logs.begin_create_topic, name, partitions, configs)).topic_id
     result = messages.CreateTopicsResponse.CreatableTopicResult(
         name=name, topic_id=topic_id, error_message=None, num_partitions=partitions, replication_factor=replication_factor
     )

@@ -1,22 +1,24 @@
 """DeleteTopics (20), v1-6.
 
 v4: flexible. v5: error_message. v6: topics by name or by id, never both (42); a topic meant twice, however it is named, is deleted by
-none of its mentions (42). `delete.topic.enable=false`: 73 (42 below v3) for everything.
+none of its mentions (42). `delete.topic.enable=false`: 73 (42 below v3) for everything. Answered when the names are free again.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
+from oncelog.broker.delayed import Settling
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.topic_access import may_topic
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.errors import ErrorCode
+from oncelog.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from oncelog.storage.topics import Topic
@@ -42,9 +44,10 @@ def handle(req: Any, ctx: RequestContext) -> Any:
         disabled = ErrorCode.TOPIC_DELETION_DISABLED if ctx.api_version >= _FIRST_WITH_DISABLED_ERROR else ErrorCode.INVALID_REQUEST
         return _response([_Outcome(name, topic_id, disabled, "Topic deletion is disabled.") for name, topic_id in asked])
     outcomes, valid = _sort_out(asked, ctx)
+    deleting = Settling()
     for topic, by_id in valid:
-        outcomes.append(_delete(topic, ctx, by_id=by_id))
-    return _response(outcomes)
+        outcomes.append(_delete(topic, ctx, deleting, by_id=by_id))
+    return deleting.reply(lambda: _response([_ended(outcome, deleting.failed) for outcome in outcomes]))
 
 
 def _mentions(req: Any, api_version: int) -> list[tuple[str | None, uuid.UUID | None]]:
@@ -91,13 +94,21 @@ def _unknown(name: str | None, topic_id: uuid.UUID | None, ctx: RequestContext) 
     return _Outcome(name, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _NO_SUCH_TOPIC)
 
 
-def _delete(topic: Topic, ctx: RequestContext, *, by_id: bool) -> _Outcome:
+def _delete(topic: Topic, ctx: RequestContext, deleting: Settling, *, by_id: bool) -> _Outcome:
     if not may_topic(ctx, AclOperation.DELETE, topic.name):
         # an id alone must not tell the name it stands for
         hidden = by_id and not may_topic(ctx, AclOperation.DESCRIBE, topic.name)
         return _Outcome(None if hidden else topic.name, topic.topic_id if by_id else None, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    ctx.broker.logs.delete_topic(topic.name)
+    try:
+        deleting.start(topic.name, partial(ctx.broker.logs.begin_delete_topic, topic.name))
+    except KafkaError as gone:  # another request is deleting it
+        return _Outcome(topic.name, topic.topic_id if by_id else None, gone.code, gone.message)
     return _Outcome(topic.name, topic.topic_id)
+
+
+def _ended(outcome: _Outcome, failed: dict[str, KafkaError]) -> _Outcome:
+    error = failed.get(outcome.name or "")
+    return outcome if error is None else _Outcome(outcome.name, outcome.topic_id, error.code, error.message)
 
 
 def _response(outcomes: list[_Outcome]) -> Any:

@@ -96,7 +96,7 @@ def _refused(ctx: RequestContext, partitions: list[TopicPartition], *, authorize
             partition.topic in INTERNAL_TOPICS or not ctx.authorize(AclOperation.WRITE, ResourceType.TOPIC, partition.topic)
         ):
             unauthorized[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        elif ctx.broker.logs.log(partition) is None:
+        elif not ctx.broker.logs.has_partition(partition):
             unknown[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return unauthorized | unknown
 

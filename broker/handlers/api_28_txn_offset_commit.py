@@ -56,7 +56,7 @@ def _refusal(req: Any, ctx: RequestContext) -> ErrorCode:
 def _topic_refusal(place: TopicPartition, ctx: RequestContext) -> ErrorCode:
     if not ctx.authorize(AclOperation.READ, ResourceType.TOPIC, place.topic):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    return ErrorCode.NONE if ctx.broker.logs.log(place) is not None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE if ctx.broker.logs.has_partition(place) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _commit(req: Any, ctx: RequestContext, offsets: dict[TopicPartition, OffsetToCommit]) -> _Verdicts | asyncio.Future[_Verdicts]:

@@ -17,9 +17,11 @@ from oncelog.broker.handlers.administration import may
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
+from oncelog.protocol.names import TopicPartition
 
 if TYPE_CHECKING:
-    from oncelog.storage.log import Log
+    from oncelog.storage.log_manager import LogManager
+    from oncelog.storage.topics import Topic
 
 
 @api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5)
@@ -28,12 +30,16 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     if not may(ctx, AclOperation.DESCRIBE):
         return messages.DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, results=[])
     logs = ctx.broker.logs
-    asked = None if req.topics is None else {(topic.topic, partition) for topic in req.topics for partition in topic.partitions}
+    asked: dict[str, set[int]] | None = None
+    if req.topics is not None:
+        asked = defaultdict(set)
+        for topic in req.topics:
+            asked[topic.topic].update(topic.partitions)
     volume = shutil.disk_usage(logs.data_dir)
     result = messages.DescribeLogDirsResponse.DescribeLogDirsResult(
         error_code=0,
         log_dir=str(logs.data_dir),
-        topics=_topics([log for log in logs.logs() if asked is None or tuple(log.topic_partition) in asked]),
+        topics=[_topic(topic, logs, asked) for topic in logs.topics.all() if asked is None or topic.name in asked],
         total_bytes=volume.total,
         usable_bytes=volume.free,
         is_cordoned=False,
@@ -41,13 +47,18 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return messages.DescribeLogDirsResponse(error_code=0, results=[result])
 
 
-def _topics(logs: list[Log]) -> list[Any]:
-    topic = messages.DescribeLogDirsResponse.DescribeLogDirsResult.DescribeLogDirsTopic
-    by_topic: dict[str, list[Any]] = defaultdict(list)
-    for log in logs:
-        name, partition = log.topic_partition
-        entry = topic.DescribeLogDirsPartition(
-            partition_index=partition, partition_size=log.size_bytes(), offset_lag=0, is_future_key=False
-        )
-        by_topic[name].append(entry)
-    return [topic(name=name, partitions=entries) for name, entries in by_topic.items()]
+def _topic(topic: Topic, logs: LogManager, asked: dict[str, set[int]] | None) -> Any:
+    kind = messages.DescribeLogDirsResponse.DescribeLogDirsResult.DescribeLogDirsTopic
+    numbers = range(topic.partitions)
+    return kind(
+        name=topic.name,
+        partitions=[
+            kind.DescribeLogDirsPartition(
+                partition_index=number,
+                partition_size=logs.size_bytes(TopicPartition(topic.name, number)),
+                offset_lag=0,
+                is_future_key=False,
+            )
+            for number in (numbers if asked is None else sorted(asked[topic.name].intersection(numbers)))
+        ],
+    )

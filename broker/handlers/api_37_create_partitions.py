@@ -7,10 +7,12 @@ each new partition (39). A topic twice: 42. More than 10,000 new ones: 44 (Kafka
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
+from oncelog.broker.delayed import Settling
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.assignments import check_new_partitions, check_replicas
 from oncelog.broker.handlers.topic_access import may_topic
@@ -24,26 +26,34 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     """Grow each topic; those named twice are refused."""
     result = messages.CreatePartitionsResponse.CreatePartitionsTopicResult
     named = Counter(topic.name for topic in req.topics)
-    results = []
+    growing = Settling()
+    refusals: dict[str, KafkaError] = {}
     for topic in req.topics:
-        if named[topic.name] > 1:
-            continue
-        error, message = ErrorCode.NONE, None
-        try:
-            _grow(ctx, topic, validate_only=req.validate_only)
-        except KafkaError as refused:
-            error, message = refused.code, refused.message
-        results.append(result(name=topic.name, error_code=error, error_message=message))
-    repeated = [name for name, count in named.items() if count > 1]
-    results += [result(name=name, error_code=ErrorCode.INVALID_REQUEST, error_message="Duplicate topic name.") for name in repeated]
-    return messages.CreatePartitionsResponse(results=results)
+        if named[topic.name] == 1:
+            try:
+                _grow(ctx, topic, None if req.validate_only else growing)
+            except KafkaError as refused:
+                refusals[topic.name] = refused
+
+    def answer() -> Any:
+        outcomes = refusals | growing.failed
+        results = []
+        for name in (name for name, count in named.items() if count == 1):
+            error = outcomes.get(name)
+            code, message = (ErrorCode.NONE, None) if error is None else (error.code, error.message)
+            results.append(result(name=name, error_code=code, error_message=message))
+        repeated = [name for name, count in named.items() if count > 1]
+        results += [result(name=name, error_code=ErrorCode.INVALID_REQUEST, error_message="Duplicate topic name.") for name in repeated]
+        return messages.CreatePartitionsResponse(results=results)
+
+    return growing.reply(answer)
 
 
-def _grow(ctx: RequestContext, topic: Any, *, validate_only: bool) -> None:
-    """Raises KafkaError 3, 29, 37, 39, 44 (`ReplicationControlManager.createPartitions`)."""
+def _grow(ctx: RequestContext, topic: Any, growing: Settling | None) -> None:
+    """`growing` None: checks only. Raises KafkaError 3, 29, 37, 39, 44 (`ReplicationControlManager.createPartitions`)."""
     if not may_topic(ctx, AclOperation.ALTER, topic.name):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    found = ctx.broker.logs.topics.get(topic.name)
+    found = ctx.broker.logs.topics.wanted(topic.name)
     if found is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     present = found.partitions
@@ -60,5 +70,5 @@ def _grow(ctx: RequestContext, topic: Any, *, validate_only: bool) -> None:
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         for assignment in topic.assignments:
             check_replicas(assignment.broker_ids, ctx.broker.node_id)
-    if not validate_only:
-        ctx.broker.logs.create_partitions(topic.name, topic.count)
+    if growing is not None:
+        growing.start(topic.name, partial(ctx.broker.logs.begin_create_partitions, topic.name, topic.count))

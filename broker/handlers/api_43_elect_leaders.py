@@ -40,7 +40,7 @@ def _partition(partition: TopicPartition, ctx: RequestContext) -> Any:
     error, message = ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED
     if ctx.broker.logs.topics.get(partition.topic) is None:
         error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {partition.topic}"
-    elif ctx.broker.logs.log(partition) is None:
+    elif not ctx.broker.logs.has_partition(partition):
         error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {partition}"
     entry = messages.ElectLeadersResponse.ReplicaElectionResult.PartitionResult
     return entry(partition_id=partition.partition, error_code=error, error_message=message)

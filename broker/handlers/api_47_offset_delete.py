@@ -33,7 +33,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
             place = TopicPartition(topic.name, partition.partition_index)
             if not may_topic(ctx, AclOperation.READ, topic.name):
                 verdicts[place] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif ctx.broker.logs.log(place) is None:
+            elif not ctx.broker.logs.has_partition(place):
                 verdicts[place] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 places.append(place)

@@ -12,12 +12,11 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.topic_access import NOT_REQUESTED, authorized_operations, may_topic
-from oncelog.broker.metadata_cache import leader_epoch
 from oncelog.broker.topic_names import topic_name_problem
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
-from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
+from oncelog.protocol.names import INTERNAL_TOPICS
 
 _LIMIT_MAX = 2000  # max.request.partition.size.limit
 
@@ -58,7 +57,8 @@ def _page(ctx: RequestContext, name: str, first: int, limit: int) -> tuple[Any, 
     end = min(found.partitions, first + limit)
     topic = _topic(name, ErrorCode.NONE, operations)
     topic.topic_id = found.topic_id
-    topic.partitions = [_partition(TopicPartition(name, partition), ctx) for partition in range(first, end)]
+    epochs = ctx.broker.logs.leader_epochs(name)
+    topic.partitions = [_partition(partition, ctx.broker.node_id, epochs.get(partition, 0)) for partition in range(first, end)]
     return topic, end if end < found.partitions else None
 
 
@@ -72,14 +72,13 @@ def _topic(name: str, error: ErrorCode, operations: int = NOT_REQUESTED) -> Any:
     )
 
 
-def _partition(place: TopicPartition, ctx: RequestContext) -> Any:
+def _partition(partition: int, node_id: int, leader_epoch: int) -> Any:
     kind = messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic.DescribeTopicPartitionsResponsePartition
-    node_id = ctx.broker.node_id
     return kind(
         error_code=0,
-        partition_index=place.partition,
+        partition_index=partition,
         leader_id=node_id,
-        leader_epoch=leader_epoch(ctx, place),
+        leader_epoch=leader_epoch,
         replica_nodes=[node_id],
         isr_nodes=[node_id],
         eligible_leader_replicas=[],

@@ -217,6 +217,9 @@ class MemoryLogs:
         topic = self.topics.by_name.pop(name)
         self.deleted += [self._logs.pop(TopicPartition(name, partition)) for partition in range(topic.partitions)]
 
+    def has_partition(self, tp: TopicPartition) -> bool:
+        return self.log(tp) is not None
+
     def log(self, tp: TopicPartition) -> MemoryLog | None:
         return self._logs.get(tp)
 

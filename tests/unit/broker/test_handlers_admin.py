@@ -60,14 +60,12 @@ class FakeLogs:
         self.by_name = {name: Topic(name, count, dict(OWN_CONFIGS.get(name, {}))) for name, count in TOPICS.items()}
         self.topics = SimpleNamespace(get=self.by_name.get, all=lambda: list(self.by_name.values()))
 
-    def log(self, partition: TopicPartition) -> Any:
+    def has_partition(self, partition: TopicPartition) -> bool:
         topic = self.by_name.get(partition.topic)
-        if topic is None or not 0 <= partition.partition < topic.partitions:
-            return None
-        return SimpleNamespace(topic_partition=partition, size_bytes=lambda: SIZES.get(partition, 0))
+        return topic is not None and 0 <= partition.partition < topic.partitions
 
-    def logs(self) -> list[Any]:
-        return [self.log(TopicPartition(topic.name, number)) for topic in self.by_name.values() for number in range(topic.partitions)]
+    def size_bytes(self, partition: TopicPartition) -> int:
+        return SIZES.get(partition, 0)
 
     def alter_topic_configs(self, name: str, configs: dict[str, str]) -> None:
         self.by_name[name].configs = configs

@@ -22,6 +22,7 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.storage.config import LogConfig
+from oncelog.storage.log_manager import Done
 
 pytestmark = pytest.mark.unit
 CASES = Path(__file__).parents[2] / "golden" / "clients" / "cases"
@@ -124,15 +125,32 @@ class FakeLogs:
         made = FakeLog(partition, END_OFFSETS.get(topic.name, 0), POLICIES.get(topic.name, ("delete",)))
         return self._logs.setdefault(partition, made)
 
-    def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> FakeTopic:
+    wanted = get
+
+    def has_name(self, name: str) -> bool:
+        return name in self._by_name
+
+    def has_partition(self, partition: TopicPartition) -> bool:
+        return self.log(partition) is not None
+
+    def leader_epochs(self, name: str) -> dict[int, int]:
+        return {}
+
+    def alike(self, name: str) -> str | None:
+        return next((other for other in self._by_name if other.replace(".", "_") == name.replace(".", "_")), None)
+
+    def begin_create_topic(self, name: str, partitions: int, configs: dict[str, str], done: Done) -> FakeTopic:
         topic = self._by_name[name] = FakeTopic(name, partitions, next(self._ids), configs)
+        done(None)
         return topic
 
-    def delete_topic(self, name: str) -> None:
+    def begin_delete_topic(self, name: str, done: Done) -> None:
         del self._by_name[name]
+        done(None)
 
-    def create_partitions(self, name: str, total: int) -> None:
+    def begin_create_partitions(self, name: str, total: int, done: Done) -> None:
         self._by_name[name].partitions = total
+        done(None)
 
     def alter_topic_configs(self, name: str, configs: dict[str, str]) -> None:
         self._by_name[name].configs = configs

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.names import TopicPartition
 from oncelog.storage.flush import FlushTarget, ThreadFlusher
 from support.simfs import SimFileSystem
 from support.storage_kit import T0, Kit, offsets
@@ -119,7 +120,8 @@ def test_case_70_failed_sync_takes_that_log_offline_and_no_other() -> None:
         with pytest.raises(KafkaError) as caught:
             attempt()
         assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    other = next(log for log in kit.manager.logs() if log.topic_partition.topic == "u")
+    other = kit.manager.log(TopicPartition("u", 0))
+    assert other is not None
     assert other.offline is None
 
 
