@@ -188,7 +188,6 @@ class Log:
     def _make_files(self) -> None:
         assert self.before_first_write is not None
         self.before_first_write()
-        self.segments.active.make_file()
         self.unsynced_folders += [self.folder, self.folder.parent]
         self.before_first_write = None
 

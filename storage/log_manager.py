@@ -27,7 +27,7 @@ from oncelog.storage.descriptors import DEFAULT_LIMIT, Descriptors
 from oncelog.storage.env import Env
 from oncelog.storage.flush import Flusher, ThreadFlusher
 from oncelog.storage.log import Log
-from oncelog.storage.partition_folders import PartitionFolders
+from oncelog.storage.partition_folders import FolderMaker, PartitionFolders
 from oncelog.storage.recovery import Remembered, new_log, open_log
 from oncelog.storage.topics import Topic, TopicRegistry, with_configs
 from oncelog.storage.upkeep import Upkeep
@@ -68,7 +68,6 @@ class LogManager:
         self.folders = PartitionFolders(env, data_dir, self.offload)
         self._configs: dict[str, LogConfig] = {}
         self._leader_epochs: dict[str, dict[int, int]] = {}
-        self._counted: set[str] = set()
         self._upkeep = Upkeep(self)
         self._clean = False
 
@@ -131,11 +130,10 @@ class LogManager:
     def _open(self, tp: TopicPartition, topic: Topic, remembered: Remembered) -> None:
         """A log that was written to before."""
         exists = tp in self.folders
-        if exists:
-            self.folders.check_topic_id(tp, topic.topic_id)
-        else:
+        if not exists:
             _log.error("partition folder is missing partition=%s offsets=0..%d", tp, remembered.high_watermark - 1)
-            self.folders.make(tp, topic.topic_id)
+            self.folders.replace_lost(tp)
+        self.folders.check_topic_id(tp, topic.topic_id)
         folder, config = self.folders.path(tp), self.config_of(topic.name)
         log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered)
         if not exists:
@@ -191,21 +189,37 @@ class LogManager:
             return None
         folder, config = self.folders.path(tp), self.config_of(topic.name)
         log = new_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher)
-        log.before_first_write = partial(self._make_folder, tp, topic.topic_id)
+        log.before_first_write = partial(self._make_folder, tp, topic)
         log.on_sealed = self._upkeep.segment_sealed
         self._logs[tp] = log
         return log
 
-    def _make_folder(self, tp: TopicPartition, topic_id: uuid.UUID) -> None:
-        """And that of the last partition: should the registry be lost, the folders tell how many there were. Raises OSError."""
-        topic = self.topics.get(tp.topic)
-        if topic is not None and tp.topic not in self._counted:
-            last = TopicPartition(tp.topic, topic.partitions - 1)
-            if last not in self.folders:
-                self.folders.make(last, topic_id, with_log=True)
-            self._counted.add(tp.topic)
+    def _make_folder(self, tp: TopicPartition, topic: Topic) -> None:
+        """Raises OSError."""
+        self._make_last_folder(self.topics.get(tp.topic) or topic)
         if tp not in self.folders:
-            self.folders.make(tp, topic_id)
+            self.folders.make(tp, topic.topic_id)
+
+    def _make_last_folder(self, topic: Topic) -> None:
+        """Should the registry be lost, the folders tell how many partitions there were. Raises OSError."""
+        last = TopicPartition(topic.name, topic.partitions - 1)
+        if last not in self.folders:
+            self.folders.make(last, topic.topic_id)
+
+    def begin_first_writes(self, logs: Iterable[Log], done: Callable[[], None]) -> None:
+        """Have the folders of logs that nobody wrote to made by another thread; then `done`. What fails will fail again at the write."""
+        new = [log for log in logs if log.before_first_write is not None and log.topic_partition not in self.folders]
+
+        def made(error: OSError | None) -> None:
+            if error is not None:
+                _log.warning("folders of partitions not made error=%s", error)
+            else:
+                for log in new:
+                    topic = self.topics.get(log.topic_partition.topic)
+                    self.folders.made(log.topic_partition, wanted=topic is not None and topic.topic_id == log.topic_id)
+            done()
+
+        self.flusher.request(FolderMaker(self.env.fs, [(log.folder, log.topic_id) for log in new], made))
 
     def leader_epochs(self, topic: str) -> Mapping[int, int]:
         """Of the partitions whose leader epoch is not 0: those that were brought from a Kafka cluster, whose leaders have counted."""
@@ -266,13 +280,26 @@ class LogManager:
         """Grow a topic; durable when it returns. Raises KafkaError 3, 37 or 56."""
         topic = self._grown(name, total)
         self._now(self.topics.put, topic)
-        self._counted.discard(name)
+        self._has_grown(topic)
         return topic
 
     def begin_create_partitions(self, name: str, total: int, done: Done) -> None:
         """Grow a topic; `done` once the partitions are there. Raises KafkaError 3, 37 or 56, `done` is told of 56."""
-        self.topics.begin_put(self._grown(name, total), _told(done))
-        self._counted.discard(name)
+        topic = self._grown(name, total)
+
+        def put(error: OSError | None) -> None:
+            if error is None:
+                self._has_grown(topic)
+            done(_storage_error(error) if error is not None else None)
+
+        self.topics.begin_put(topic, put)
+
+    def _has_grown(self, topic: Topic) -> None:
+        if self.folders.has_any(topic.name):
+            try:
+                self._make_last_folder(topic)
+            except OSError as error:
+                _log.warning("last partition's folder not made topic=%s error=%s", topic.name, error)
 
     def _grown(self, name: str, total: int) -> Topic:
         topic = self._existing(name)
@@ -322,7 +349,6 @@ class LogManager:
         delay_ms = self._config(topic.configs).file_delete_delay_ms
         self._configs.pop(topic.name, None)
         self._leader_epochs.pop(topic.name, None)
-        self._counted.discard(topic.name)
         for log in self._logs_of(topic):
             del self._logs[log.topic_partition]
             self._upkeep.topic_deleted(log)

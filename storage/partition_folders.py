@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.primitives import uuid_to_kafka
 from oncelog.storage.checkpoints import PARTITION_METADATA, read_topic_id, topic_id_text
-from oncelog.storage.env import Env
+from oncelog.storage.env import Env, FileSystem
+from oncelog.storage.flush import FlushJob
 from oncelog.storage.segment import file_name
 from oncelog.storage.topics import PARTITION_FOLDER
 
@@ -31,6 +32,36 @@ _METADATA_LOG = "__cluster_metadata-0"
 _log = logging.getLogger(__name__)
 
 Offload = Callable[[Callable[[], None]], "Future[None]"]
+
+
+def make_folder(fs: FileSystem, folder: Path, topic_id: uuid.UUID) -> None:
+    """On any thread; what is there already stays as it is. Raises OSError."""
+    fs.mkdir(folder)
+    file = fs.open(folder / PARTITION_METADATA, create=True)
+    try:
+        file.pwrite([topic_id_text(topic_id)], 0)
+    finally:
+        file.close()
+    fs.open(folder / file_name(0, ".log"), create=True).close()
+
+
+class FolderMaker:
+    """Makes many folders by the flusher, whose target it is; `done` when they are made, or as many as could be."""
+
+    def __init__(self, fs: FileSystem, wanted: Sequence[tuple[Path, uuid.UUID]], done: Callable[[OSError | None], None]) -> None:
+        self._fs = fs
+        self._wanted = wanted
+        self._done = done
+
+    def begin_flush(self) -> FlushJob | None:
+        return FlushJob(self._fs, 0, (), (), actions=(self._make,))
+
+    def end_flush(self, job: FlushJob, error: OSError | None) -> None:
+        self._done(error or job.problem)
+
+    def _make(self) -> None:
+        for folder, topic_id in self._wanted:
+            make_folder(self._fs, folder, topic_id)
 
 
 class _Leaving(NamedTuple):
@@ -58,6 +89,10 @@ class PartitionFolders:
     def __contains__(self, topic_partition: TopicPartition) -> bool:
         return str(topic_partition) in self._present
 
+    def has_any(self, topic: str) -> bool:
+        """Was the topic written to?"""
+        return any(name.rpartition("-")[0] == topic for name in self._present)
+
     def path(self, topic_partition: TopicPartition) -> Path:
         return self._data_dir / str(topic_partition)
 
@@ -82,22 +117,24 @@ class PartitionFolders:
 
     # -- making
 
-    def make(self, topic_partition: TopicPartition, topic_id: uuid.UUID, *, with_log: bool = False) -> None:
-        """The folder with its partition.metadata, perhaps with an empty log. Raises OSError.
+    def make(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> None:
+        """The folder with its partition.metadata and an empty log. Raises OSError.
 
         Not synced: the first flush of its log does that, and the content can be told from the registry.
         """
-        name = str(topic_partition)
-        folder = self._data_dir / name
-        self._fs.mkdir(folder)
-        self._present.add(name)
-        file = self._fs.open(folder / PARTITION_METADATA, create=True)
-        try:
-            file.pwrite([topic_id_text(topic_id)], 0)
-        finally:
-            file.close()
-        if with_log:
-            self._fs.open(folder / file_name(0, ".log"), create=True).close()
+        make_folder(self._fs, self.path(topic_partition), topic_id)
+        self._present.add(str(topic_partition))
+
+    def made(self, topic_partition: TopicPartition, *, wanted: bool) -> None:
+        """Another thread made the folder; not `wanted`: its topic was deleted meanwhile."""
+        self._present.add(str(topic_partition))
+        if not wanted:
+            self._set_aside(str(topic_partition), self._env.clock.time_ms())
+
+    def replace_lost(self, topic_partition: TopicPartition) -> None:
+        """An empty folder: what was in it recovery has to know. Raises OSError."""
+        self._fs.mkdir(self.path(topic_partition))
+        self._present.add(str(topic_partition))
 
     def check_topic_id(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> None:
         """partition.metadata of a folder that was found: written when it is missing. Raises OSError."""

@@ -110,12 +110,17 @@ class Segment:
     def create(cls, descriptors: Descriptors, folder: Path, base_offset: int, index_interval_bytes: int, now_ms: int) -> Segment:
         """An empty segment; its `.log` exists afterwards, leftovers of that name are gone. Raises OSError."""
         segment = cls.new(descriptors, folder, base_offset, index_interval_bytes, now_ms)
-        segment.make_file()
+        for suffix in SUFFIXES:
+            path = segment.path(suffix)
+            if descriptors.fs.exists(path):
+                descriptors.forget(str(path))
+                descriptors.fs.unlink(path)
+        descriptors.get(segment.log_path, create=True)
         return segment
 
     @classmethod
     def new(cls, descriptors: Descriptors, folder: Path, base_offset: int, index_interval_bytes: int, now_ms: int) -> Segment:
-        """An empty segment without a file: `make_file` comes before the first `append`."""
+        """An empty segment; its `.log` is to be made before the first `append`."""
         segment = cls(descriptors, folder, base_offset, 0, index_interval_bytes)
         segment.created_ms = now_ms
         segment.max_timestamp = -1
@@ -123,16 +128,6 @@ class Segment:
         segment._index, segment._time_index, segment._aborted = OffsetIndex(base_offset), TimeIndex(base_offset), []
         segment.txn_index_checked = True
         return segment
-
-    def make_file(self) -> None:
-        """The empty `.log`; leftovers of its name are gone. Raises OSError."""
-        fs = self._descriptors.fs
-        for suffix in SUFFIXES:
-            path = self.path(suffix)
-            if fs.exists(path):
-                self._descriptors.forget(str(path))
-                fs.unlink(path)
-        self._descriptors.get(self.log_path, create=True)
 
     def path(self, suffix: str) -> Path:
         return self.folder / file_name(self.base_offset, suffix)

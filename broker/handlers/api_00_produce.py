@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 ZSTD = 4
 TRANSACTIONAL = 0x10
 _NOT_STRAIGHT = TRANSACTIONAL | ZSTD  # bit 2 of the codec: zstd, which not every version may send, and what is no codec
+FOLDERS_A_TURN = 8  # more first writes of a request than that wait for another thread
 RETRY_MS = 20  # add.partitions.to.txn.retry.backoff.ms
 RETRY_LIMIT_MS = 100  # add.partitions.to.txn.retry.backoff.max.ms
 # internal answers of the verification that an old client is told as a retriable error of the partition
@@ -136,17 +137,60 @@ def handle(body: memoryview, ctx: RequestContext) -> Any:
         answer = _produce_lone(lone[0], lone[1], ctx)
         if answer is not None:
             return answer
+    return _produce(body, ctx, folders_made=False)
+
+
+def _produce(body: memoryview, ctx: RequestContext, *, folders_made: bool) -> Any:
     request = parse_produce(ctx.api_version, body)
     topics = [
         (topic_id if ctx.api_version >= 13 else name, _parts(name, topic_id, partitions, ctx))
         for name, topic_id, partitions in request.topics
     ]
     parts = [part for _ref, group in topics for part in group]
+    if not folders_made:
+        logs = [part.log for part in parts if part.log is not None and part.response is None]
+        new = [log for log in logs if log.before_first_write is not None]
+        if len(new) > FOLDERS_A_TURN:
+            return _after_folders(bytes(body), new, ctx)
     _check_request(request, parts, ctx)
     waits = _admit(request, parts, ctx)
     if waits is None:
         return _retry_admission(request, topics, parts, ctx)
     return _append_and_answer(request, topics, parts, waits, ctx)
+
+
+def _after_folders(body: bytes, logs: list[Log], ctx: RequestContext) -> BlockedRequests:
+    """The first writes of many partitions: their folders are made off the loop, then the request is looked at again."""
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def made() -> None:
+        if future.done():
+            return
+        try:
+            answer = _produce(memoryview(bytearray(body)), ctx, folders_made=True)
+        except Exception as error:  # it belongs to the connection, which logs it and closes
+            future.set_exception(error)
+            return
+        if isinstance(answer, BlockedRequests):
+            answer = answer.future
+        if isinstance(answer, asyncio.Future):
+            answer.add_done_callback(lambda done: _pass_on(done, future))
+        else:
+            future.set_result(answer)
+
+    ctx.broker.logs.begin_first_writes(logs, made)
+    return BlockedRequests(future)
+
+
+def _pass_on(done: asyncio.Future[Any], future: asyncio.Future[Any]) -> None:
+    if future.done():
+        return
+    if done.cancelled():
+        future.cancel()
+    elif (error := done.exception()) is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(done.result())
 
 
 def _parts(
