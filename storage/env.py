@@ -10,7 +10,8 @@ import fcntl
 import os
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -80,6 +81,12 @@ class FileSystem(Protocol):
 
     def sync_dir(self, path: Path) -> None: ...
 
+    def sync_volume(self, path: Path) -> bool:
+        """Everything written to the volume of `path` is on disk when it returns; False where that cannot be had by one call."""
+
+    def synced_together(self, path: Path) -> AbstractContextManager[None]:
+        """Within, nothing is synced on its own; at the end all is, by `sync_volume` (where it cannot: as ever). Raises OSError."""
+
     def mtime_ms(self, path: Path) -> int: ...
 
     def set_mtime_ms(self, path: Path, value: int) -> None: ...
@@ -139,10 +146,11 @@ class SeededRandom:
 class OsFile:
     """A file descriptor with positioned reads and writes."""
 
-    __slots__ = ("_fd",)
+    __slots__ = ("_fd", "_fs")
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, fs: OsFileSystem) -> None:
         self._fd = fd
+        self._fs = fs
 
     def pread(self, size: int, offset: int) -> bytes:
         return os.pread(self._fd, size, offset)
@@ -167,7 +175,8 @@ class OsFile:
         fallocate.keep_size(self._fd, size)
 
     def datasync(self) -> None:
-        os.fdatasync(self._fd)
+        if not self._fs.syncs_later:
+            os.fdatasync(self._fd)
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -178,12 +187,23 @@ class OsFile:
 class OsFileSystem:
     """The real file system."""
 
+    def __init__(self) -> None:
+        self.syncs_later = False
+
     def open(self, path: Path, *, create: bool = False, writable: bool = True) -> OsFile:
         flags = os.O_RDWR if writable else os.O_RDONLY
-        return OsFile(os.open(path, flags | (os.O_CREAT if create else 0) | os.O_CLOEXEC, 0o644))
+        return OsFile(os.open(path, flags | (os.O_CREAT if create else 0) | os.O_CLOEXEC, 0o644), self)
 
     def read(self, path: Path) -> bytes:
-        return path.read_bytes()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # a third of what Path.read_bytes takes, for ten thousand small files at a start
+        try:
+            pieces = []
+            size = os.fstat(fd).st_size
+            while piece := os.read(fd, size + 1):
+                pieces.append(piece)
+            return b"".join(pieces)
+        finally:
+            os.close(fd)
 
     def write_atomic(self, path: Path, data: bytes) -> None:
         draft = path.with_name(path.name + ".tmp")
@@ -192,17 +212,18 @@ class OsFileSystem:
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
-            os.fsync(fd)
+            if not self.syncs_later:
+                os.fsync(fd)
         finally:
             os.close(fd)
         os.replace(draft, path)
         self.sync_dir(path.parent)
 
     def exists(self, path: Path) -> bool:
-        return path.exists()
+        return os.path.exists(path)
 
     def is_dir(self, path: Path) -> bool:
-        return path.is_dir()
+        return os.path.isdir(path)
 
     def list(self, path: Path) -> list[str]:
         return sorted(os.listdir(path))
@@ -222,11 +243,29 @@ class OsFileSystem:
         shutil.rmtree(path)
 
     def sync_dir(self, path: Path) -> None:
+        if self.syncs_later:
+            return
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+    def sync_volume(self, path: Path) -> bool:
+        from oncelog.storage import syncfs
+
+        return syncfs.sync_volume(path)
+
+    @contextmanager
+    def synced_together(self, path: Path) -> Iterator[None]:
+        from oncelog.storage import syncfs
+
+        self.syncs_later = syncfs.AVAILABLE
+        try:
+            yield
+        finally:
+            self.syncs_later = False
+        syncfs.sync_volume(path)
 
     def mtime_ms(self, path: Path) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000

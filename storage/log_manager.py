@@ -32,6 +32,8 @@ from oncelog.storage.recovery import Remembered, new_log, open_log
 from oncelog.storage.topics import Topic, TopicRegistry, with_configs
 from oncelog.storage.upkeep import Upkeep
 
+_SYNCED_ONE_BY_ONE = 16  # logs; for more, the whole volume is synced at once
+
 Done = Callable[[KafkaError | None], None]
 T = TypeVar("T")
 
@@ -116,6 +118,7 @@ class LogManager:
         )
         self.folders.look()
         known = []
+        syncs: list[Callable[[], None]] = []
         for topic in self.topics.all():
             for partition in range(topic.partitions):
                 tp = TopicPartition(topic.name, partition)
@@ -124,18 +127,21 @@ class LogManager:
                 remembered = Remembered(self._clean, (points or {}).get(tp, 0), (starts or {}).get(tp, 0), watermark)
                 known.append(tp)
                 if tp in self.folders or max(remembered.high_watermark, remembered.log_start) > 0:
-                    self._open(tp, topic, remembered)
+                    self._open(tp, topic, remembered, syncs)
+        if len(syncs) <= _SYNCED_ONE_BY_ONE or not fs.sync_volume(self.data_dir):
+            for sync in syncs:
+                sync()
         self.folders.report_unknown(known)
 
-    def _open(self, tp: TopicPartition, topic: Topic, remembered: Remembered) -> None:
-        """A log that was written to before."""
+    def _open(self, tp: TopicPartition, topic: Topic, remembered: Remembered, syncs: list[Callable[[], None]]) -> None:
+        """A log that was written to before; what it has to wait for comes to `syncs`."""
         exists = tp in self.folders
         if not exists:
             _log.error("partition folder is missing partition=%s offsets=0..%d", tp, remembered.high_watermark - 1)
             self.folders.replace_lost(tp)
         self.folders.check_topic_id(tp, topic.topic_id)
         folder, config = self.folders.path(tp), self.config_of(topic.name)
-        log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered)
+        log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered, syncs)
         if not exists:
             log.unsynced_folders += [folder, self.data_dir]
         log.on_sealed = self._upkeep.segment_sealed
@@ -148,13 +154,7 @@ class LogManager:
         self._upkeep.cleaner.close()
         self.flusher.close()
         self.folders.rename_all()
-        clean = True
-        for log in self._logs.values():
-            try:
-                log.close()
-            except KafkaError as error:
-                _log.error("log not closed cleanly partition=%s error=%s", log.topic_partition, error)
-                clean = False
+        clean = self._close_logs()
         self.descriptors.close()
         try:
             self._upkeep.write_checkpoints(everything=True)
@@ -163,6 +163,22 @@ class LogManager:
         except OSError as error:
             _log.error("checkpoints not written error=%s", error)
         self.release_lock()
+
+    def _close_logs(self) -> bool:
+        """Were all closed as they should be? What the log waits for was on disk before; the rest is not looked at without the marker."""
+        clean = True
+        try:
+            with self.env.fs.synced_together(self.data_dir):
+                for log in self._logs.values():
+                    try:
+                        log.close()
+                    except KafkaError as error:
+                        _log.error("log not closed cleanly partition=%s error=%s", log.topic_partition, error)
+                        clean = False
+        except OSError as error:
+            _log.error("logs not synced error=%s", error)
+            clean = False
+        return clean
 
     def release_lock(self) -> None:
         """Let another process use the directory."""

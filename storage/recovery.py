@@ -11,8 +11,9 @@ import contextlib
 import logging
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from oncelog.storage import producer_files
 from oncelog.storage.cleaned_segment import CLEANED, DELETED, SWAP
 from oncelog.storage.config import LogConfig
 from oncelog.storage.descriptors import Descriptors
-from oncelog.storage.env import Env
+from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.flush import Flusher
 from oncelog.storage.leader_epochs import LeaderEpochs
 from oncelog.storage.log import Log
@@ -56,8 +57,13 @@ def open_log(
     descriptors: Descriptors,
     flusher: Flusher,
     remembered: Remembered,
+    syncs: list[Callable[[], None]] | None = None,
 ) -> Log:
-    """The log in `folder`, checked as far as needed. Raises OSError."""
+    """The log in `folder`, checked as far as needed. Raises OSError.
+
+    What recovered bytes need to count as durable is put into `syncs`, to be called before anybody is served, or made up for by a sync of
+    the volume; without it that is done here.
+    """
     fs = env.fs
     names = _settle_leftovers(env, folder, fs.list(folder))
     segments = _load_segments(env, folder, names, descriptors, config)
@@ -72,11 +78,15 @@ def open_log(
     ends = [entry for segment in segments for entry in segment.aborted] if damaged_at >= 0 else []
     if not remembered.clean:
         _forget_lost_ends(segments[-1], end)
-        _sync(env, folder, segments, remembered.recovery_point, descriptors)
+        sync = _sync(env, folder, segments, remembered.recovery_point)
+        if syncs is None:
+            sync()
+        else:
+            syncs.append(sync)
     start = _log_start(segments, remembered, end, topic_partition)
     epochs = LeaderEpochs(fs, folder)
     _load_epochs(epochs, segments, start, end)
-    _drop_stray_snapshots(env, folder, segments, end)
+    snapshots = _drop_stray_snapshots(env, folder, segments, end)
     aborted: dict[int, list[AbortedTxn]] = {}
     state = state_at(fs, folder, segments, segments[0].base_offset, end, aborted)
     state.expire(env.clock.time_ms(), config.producer_id_expiration_ms)
@@ -84,8 +94,8 @@ def open_log(
     if not remembered.clean:
         _check_txn_indexes(log, remembered.recovery_point, aborted)
     log.lost_ends = _lost_ends(log, damaged_at, ends)
-    snapshots = producer_files.snapshots(fs, folder)
-    log.last_snapshot_offset = snapshots[-1] if snapshots else -1
+    present = (offset for offset in reversed(snapshots) if fs.exists(folder / file_name(offset, ".snapshot")))  # a damaged one went
+    log.last_snapshot_offset = next(present, -1)
     if checked:
         log.take_snapshot()
     return log
@@ -174,14 +184,18 @@ def _load_segments(env: Env, folder: Path, names: list[str], descriptors: Descri
     return segments
 
 
-def _drop_stray_snapshots(env: Env, folder: Path, segments: list[Segment], end: int) -> None:
-    """Beyond the log end they are wrong; between segments only the largest is of use (`removeStraySnapshots`)."""
+def _drop_stray_snapshots(env: Env, folder: Path, segments: list[Segment], end: int) -> list[int]:
+    """Beyond the log end they are wrong; between segments only the largest is of use (`removeStraySnapshots`). Those that are kept."""
     bases = {segment.base_offset for segment in segments[1:]}
     found = producer_files.snapshots(env.fs, folder)
     strays = [offset for offset in found if offset not in bases and offset <= end]
+    kept = []
     for offset in found:
         if offset > end or (offset in strays and offset != strays[-1]):
             producer_files.discard(env.fs, folder, offset)
+        else:
+            kept.append(offset)
+    return kept
 
 
 # -- checks
@@ -249,22 +263,29 @@ def _lost_ends(log: Log, damaged_at: int, aborted: Sequence[AbortedTxn]) -> dict
     return {producer_id: (producer_id, first) not in known for producer_id, _, first in log.open_transactions() if first < damaged_at}
 
 
-def _sync(env: Env, folder: Path, segments: list[Segment], recovery_point: int, descriptors: Descriptors) -> None:
+def _sync(env: Env, folder: Path, segments: list[Segment], recovery_point: int) -> Callable[[], None]:
     """What a killed process left in the page cache is read like the rest, but a power cut could still take it: from here on it counts
     as durable, so it has to be. Raises OSError."""
     safe = [segment for segment, following in pairwise(segments) if following.base_offset < recovery_point]
     producer_files.disown(env.fs, folder, safe)
+    paths = []
     for slot, segment in enumerate(segments):
         if slot < len(safe) or segment.size == 0:
             continue
-        file = descriptors.pin(segment.log_path)
+        paths.append(Path(segment.log_path))
+        if slot + 1 < len(segments):  # nobody will look at the indexes of a sealed segment below the recovery point
+            segment.save_indexes(final=True, sync=True)
+    return partial(_sync_files, env.fs, folder, paths)
+
+
+def _sync_files(fs: FileSystem, folder: Path, paths: list[Path]) -> None:
+    for path in paths:
+        file = fs.open(path)
         try:
             file.datasync()
         finally:
-            descriptors.unpin(segment.log_path)
-        if slot + 1 < len(segments):  # nobody will look at the indexes of a sealed segment below the recovery point
-            segment.sync_indexes()
-    env.fs.sync_dir(folder)
+            file.close()
+    fs.sync_dir(folder)
 
 
 def _set_aside(segments: list[Segment], slot: int) -> None:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import errno
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from oncelog.storage.env import Buffer
 
-CHANGES = frozenset({"pwrite", "truncate", "datasync", "sync_dir", "create", "mkdir", "rename", "unlink", "remove_tree"})
+CHANGES = frozenset({"pwrite", "truncate", "datasync", "sync_dir", "sync_volume", "create", "mkdir", "rename", "unlink", "remove_tree"})
 
 
 class Died(SystemExit):
@@ -129,7 +130,9 @@ class SimFile:
         self._used("allocate")
 
     def datasync(self) -> None:
-        self._used("datasync").sync()
+        inode = self._used("datasync")
+        if not self._fs.syncs_later:
+            inode.sync()
 
     def close(self) -> None:
         self._open = False
@@ -145,6 +148,7 @@ class SimFileSystem:
         self._safe_names: dict[str, Inode | None] = dict(self.names)
         self._journal: list[Callable[[dict[str, Inode | None]], None]] = []
         self.generation: object = object()
+        self.syncs_later = False
         self.calls = 0
         self.free_bytes: int | None = None
         self._fail_at: int | None = None
@@ -304,6 +308,27 @@ class SimFileSystem:
 
     def sync_dir(self, path: Path) -> None:
         self.called("sync_dir")
+        if not self.syncs_later:
+            self._sync_names()
+
+    def sync_volume(self, path: Path) -> bool:
+        self.called("sync_volume")
+        self._sync_names()
+        for inode in self.names.values():
+            if inode is not None:
+                inode.sync()
+        return True
+
+    @contextmanager
+    def synced_together(self, path: Path) -> Iterator[None]:
+        self.syncs_later = True
+        try:
+            yield
+        finally:
+            self.syncs_later = False
+        self.sync_volume(path)
+
+    def _sync_names(self) -> None:
         for change in self._journal:
             change(self._safe_names)
         self._journal.clear()
