@@ -8,23 +8,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from oncelog.broker.connection import BlockedRequests
 from oncelog.protocol.errors import KafkaError
-from oncelog.storage.log import Log
 
 R = TypeVar("R")
 Ended = Callable[[KafkaError | None], None]
 Attempt = Callable[[bool], Any]  # final -> the answer, or None to go on waiting
 
 
+class Changing(Protocol):
+    """What tells of its changes."""
+
+    def add_change_listener(self, listener: Callable[[], None]) -> None: ...
+
+    def remove_change_listener(self, listener: Callable[[], None]) -> None: ...
+
+
 class ParkedRequest:
-    """Waits until `attempt(final=False)` has an answer, or for `max_wait_ms`. `future` carries the answer."""
+    """Waits until `attempt(final=False)` has an answer, or for `max_wait_ms`. `future` carries the answer.
+
+    `logs`: whose changes are worth an attempt; logs, or a session that watches some.
+    """
 
     __slots__ = ("_attempt", "_logs", "_timer", "future")
 
-    def __init__(self, logs: Sequence[Log], max_wait_ms: int, attempt: Attempt) -> None:
+    def __init__(self, logs: Sequence[Changing], max_wait_ms: int, attempt: Attempt) -> None:
         loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = loop.create_future()
         self._attempt = attempt

@@ -187,8 +187,7 @@ class OsFile:
 class OsFileSystem:
     """The real file system."""
 
-    def __init__(self) -> None:
-        self.syncs_later = False
+    syncs_later = False  # within `synced_together`
 
     def open(self, path: Path, *, create: bool = False, writable: bool = True) -> OsFile:
         flags = os.O_RDWR if writable else os.O_RDONLY

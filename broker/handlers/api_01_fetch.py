@@ -36,11 +36,14 @@ def handle(body: memoryview, ctx: RequestContext) -> Any:
     context = broker.fetch_sessions.resolve(request, ctx.api_version >= 13, broker.env.clock.monotonic_ms())
     if context.error:
         return pack_fetch_response(ctx.api_version, context.error, 0, [])
+    if broker.authorizer is not None and context.session is not None:
+        context.session.wake_all()  # what may be read may have changed
     fetch = _Fetch(request, context, ctx)
     answer = fetch.attempt(False)
     if answer is not None:
         return answer
-    return ParkedRequest(fetch.logs, request.max_wait_ms, fetch.attempt).future
+    changing = fetch.logs if context.session is None else [context.session]
+    return ParkedRequest(changing, request.max_wait_ms, fetch.attempt).future
 
 
 class _Fetch:
@@ -53,10 +56,19 @@ class _Fetch:
         self.context = context
         self.ctx = ctx
         self.isolation = IsolationLevel.READ_COMMITTED if request.isolation_level > 0 else IsolationLevel.READ_UNCOMMITTED
-        self.targets: list[tuple[Key, FetchPartition, Log | FetchPartitionData]] = [
-            (key, partition, self._target(key, partition)) for key, partition in context.partitions
-        ]
+        self.targets: list[tuple[Key, FetchPartition, Log | FetchPartitionData]] = []
+        self.logs: list[Log] = []
+        self._aim()
+
+    def _aim(self) -> None:
+        """Find the logs to read, which a session watches from now on."""
+        self.targets = [(key, partition, self._target(key, partition)) for key, partition in self.context.partitions]
         self.logs = [target for _key, _partition, target in self.targets if isinstance(target, Log)]
+        session = self.context.session
+        if session is not None:
+            for key, _partition, target in self.targets:
+                if key in session.partitions:
+                    session.partitions[key].watch(target if isinstance(target, Log) else None)
 
     def _target(self, key: Key, partition: FetchPartition) -> Log | FetchPartitionData:
         """The partition's log, or the answer that needs no reading (which lists no aborted transactions, one after reading has null)."""
@@ -74,6 +86,8 @@ class _Fetch:
     def attempt(self, final: bool) -> list[Buffer] | None:
         """The answer, or None when it is worth waiting on."""
         request = self.request
+        if self.context.incremental:
+            self._aim()  # another partition may have changed since
         if not final and self._has_nothing_new():
             return None
         results: list[Result] = []
@@ -88,25 +102,39 @@ class _Fetch:
             left = max(left - len(data.records), 0)
             failed = failed or data.error_code != 0
             results.append((key, data))
-        enough = found >= request.min_bytes or failed or not self.logs or request.max_wait_ms <= 0
+        enough = found >= request.min_bytes or failed or not self._waits_for_something() or request.max_wait_ms <= 0
         if not (final or enough):
             return None
         self.ctx.broker.metrics.bytes_out += found
-        return pack_fetch_response(self.ctx.api_version, 0, self.context.session_id, self.context.told(results))
+        told = self.context.told(results)
+        self._quiet()
+        return pack_fetch_response(self.ctx.api_version, 0, self.context.session_id, told)
+
+    def _waits_for_something(self) -> bool:
+        session = self.context.session
+        return bool(self.logs) if session is None else session.watching > 0
+
+    def _quiet(self) -> None:
+        """What is read to its end needs no look before it changes, or the client asks for something else."""
+        session = self.context.session
+        if session is None:
+            return
+        for key, partition, target in self.targets:
+            if isinstance(target, Log) and self._is_read(partition, target) and target.leader_epoch >= partition.last_fetched_epoch:
+                session.active.pop(key, None)
 
     def _has_nothing_new(self) -> bool:
         """A cheap look before reading: every partition is read to its end, so there is nothing to give yet."""
-        if self.request.max_wait_ms <= 0 or not self.logs or self.request.min_bytes <= 0:
+        if self.request.max_wait_ms <= 0 or self.request.min_bytes <= 0 or self.request.replica_id >= 0:
             return False
-        isolation = self.isolation
-        return (
-            all(
-                isinstance(target, FetchPartitionData)
-                or (partition.fetch_offset == target.readable_end(isolation) and partition.current_leader_epoch <= 0 and not target.offline)
-                for _key, partition, target in self.targets
-            )
-            and self.request.replica_id < 0
+        return self._waits_for_something() and all(
+            isinstance(target, FetchPartitionData) or self._is_read(partition, target) for _key, partition, target in self.targets
         )
+
+    def _is_read(self, partition: FetchPartition, log: Log) -> bool:
+        """Up to its end, and in order."""
+        at_end = partition.fetch_offset == log.readable_end(self.isolation)
+        return at_end and partition.current_leader_epoch in (-1, log.leader_epoch) and not log.offline
 
     def _read(self, log: Log, index: int, partition: FetchPartition, limit: int, at_least_one: bool) -> FetchPartitionData:
         epoch = partition.current_leader_epoch

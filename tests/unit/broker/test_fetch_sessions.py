@@ -8,9 +8,11 @@ from oncelog.protocol.hot import FetchPartition, FetchPartitionData, FetchReques
 from oncelog.storage.env import SeededRandom
 
 
-def request(session_id: int = 0, epoch: int = 0, *partitions: int, topic: str = "t", forget: tuple[int, ...] = ()) -> FetchRequest:
+def request(
+    session_id: int = 0, epoch: int = 0, *partitions: int, topic: str = "t", forget: tuple[int, ...] = (), isolation: int = 0
+) -> FetchRequest:
     made = FetchRequest()
-    made.session_id, made.session_epoch = session_id, epoch
+    made.session_id, made.session_epoch, made.isolation_level = session_id, epoch, isolation
     made.topics = [(topic, None, [FetchPartition(p, -1, 0, -1, -1, 1000) for p in partitions])] if partitions else []
     made.forgotten = [(topic, None, list(forget))] if forget else []
     return made
