@@ -12,6 +12,7 @@ from oncelog.broker.config import SECTIONS, BrokerConfig, ListenerConfig
 from oncelog.broker.context import BrokerContext
 from oncelog.broker.dispatch import ApiRegistry
 from oncelog.broker.fetch_sessions import FetchSessions
+from oncelog.broker.file_limits import FileLimits, shares
 from oncelog.broker.metadata_cache import MetadataCache
 from oncelog.broker.metrics import Metrics
 from oncelog.broker.requests import RequestHandler
@@ -33,14 +34,16 @@ CLEANING_MS = 20.0  # while a log is compacted, a few milliseconds at a time
 MAINTENANCE_MS = 1_000  # how often storage is offered a turn for its chores
 IDLE_CHECK_MS = 10_000
 LONGEST_SLEEP_MS = 1_000
+DEFAULT_FILES = 1_024
 
 
 class Broker:
     """Everything of one running broker. `start`, then `stop`; a simulation drives `tick` itself."""
 
-    def __init__(self, env: Env, data_dir: Path, config: BrokerConfig, flusher: Flusher) -> None:
+    def __init__(self, env: Env, data_dir: Path, config: BrokerConfig, flusher: Flusher, files: FileLimits | None = None) -> None:
         self.env = env
         self.config = config
+        self._files = files if files is not None else shares(DEFAULT_FILES)
         self.listeners: list[Listener] = []
         self.context = BrokerContext()
         self._timer: asyncio.TimerHandle | None = None
@@ -49,7 +52,13 @@ class Broker:
         self._opened = False  # the data directory is ours and completely read
         self._stopped = False
         self.logs = LogManager(
-            env, data_dir, config.log, flusher, node_id=config.server.node_id, cluster_id=config.server.cluster_id or None
+            env,
+            data_dir,
+            config.log,
+            flusher,
+            node_id=config.server.node_id,
+            cluster_id=config.server.cluster_id or None,
+            max_open_files=self._files.logs,
         )
 
     # -- start
@@ -123,6 +132,7 @@ class Broker:
             self.context.metrics,
             max_frame_bytes=self.config.server.max_frame_bytes,
             max_connections=self.config.server.max_connections,
+            max_sockets=self._files.connections,
             tls=tls,
             map_principal=map_principal,
             sasl=self._sasl(config) if config.security.startswith("SASL") else None,

@@ -142,6 +142,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 
 async def _serve(settings: BrokerConfig, directory: Path) -> int:
     from oncelog.broker import logs
+    from oncelog.broker.file_limits import claim
     from oncelog.broker.lifecycle import Broker
     from oncelog.storage.env import system_env
     from oncelog.storage.flush import ThreadFlusher
@@ -150,7 +151,7 @@ async def _serve(settings: BrokerConfig, directory: Path) -> int:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _stop, stopping)
-    broker = Broker(system_env(), directory, settings, ThreadFlusher(loop))
+    broker = Broker(system_env(), directory, settings, ThreadFlusher(loop), claim())
     try:
         await broker.start()
     except BaseException:

@@ -34,6 +34,7 @@ class Listener:
         *,
         max_frame_bytes: int,
         max_connections: int,
+        max_sockets: int = 1 << 30,
         tls: ssl.SSLContext | None = None,
         map_principal: Callable[[Mapping[str, Any]], str] | None = None,
         sasl: SaslSettings | None = None,
@@ -42,7 +43,8 @@ class Listener:
         self.config = config
         self.name = config.name
         self.max_frame_bytes = max_frame_bytes
-        self.max_connections = max_connections
+        self.max_connections = min(max_connections, max_sockets)
+        self._bound = "max.connections" if max_connections <= max_sockets else "what the limit of open files leaves: raise ulimit -n"
         self.receive_buffer = receive_buffer if receive_buffer is not None else memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.connections: set[Connection] = set()
         self.port = config.port
@@ -79,7 +81,7 @@ class Listener:
         self.connections.add(connection)
         self._metrics.connections += 1
         if self._metrics.connections > self.max_connections:
-            self.log_once(connection.client_host, f"more than {self.max_connections} connections (max.connections)")
+            self.log_once(connection.client_host, f"more than {self.max_connections} connections ({self._bound})")
             connection.abort()
 
     def closed(self, connection: Connection) -> None:

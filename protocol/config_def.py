@@ -14,6 +14,7 @@ the command line and the parsers of files and environment all read the same `Opt
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, TypeVar, dataclass_transform
@@ -140,7 +141,8 @@ def settings(cls: type[T]) -> type[T]:
     return dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
 
-def options_of(cls: Any) -> dict[str, Option]:
+@functools.cache
+def options_of(cls: Any) -> Mapping[str, Option]:
     """attribute -> Option, in order of declaration."""
     return {
         field.name: dataclasses.replace(field.metadata["option"], attribute=field.name)
@@ -155,7 +157,7 @@ def parse_settings(cls: type[T], values: Mapping[str, str], *, topic_level: bool
     With `topic_level` the topic names count, else the broker's. Raises KafkaError(INVALID_CONFIG).
     """
     found: dict[str, Any] = {}
-    for attribute, declared in options_of(cls).items():
+    for attribute, declared in options_of(cls).items():  # type: ignore[arg-type]  # a class is hashable
         names = (declared.topic_name,) if topic_level else (*reversed(declared.aliases), declared.kafka_name)
         for name in names:
             if name is not None and name in values:

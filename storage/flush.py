@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 TURN_SECONDS = 0.004  # of one turn of the loop, for all logs together
+MOST_AT_ONCE = 48  # logs handed over, each with files that must stay open
 
 _log = logging.getLogger(__name__)
 
@@ -120,7 +122,8 @@ class ThreadFlusher:
         """Hand over what is wanted; of very many logs some now and the rest in the next turn."""
         self._scheduled = False
         stop = self._loop.time() + TURN_SECONDS
-        for log in [log for log in self._wanted if log not in self._busy]:
+        free = (log for log in self._wanted if log not in self._busy)
+        for log in list(islice(free, max(MOST_AT_ONCE - len(self._busy), 0))):  # the end of one hands over the next
             del self._wanted[log]
             job = log.begin_flush()
             if job is not None:

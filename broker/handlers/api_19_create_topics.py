@@ -39,11 +39,12 @@ def handle(req: Any, ctx: RequestContext) -> Any:
         return messages.CreateTopicsResponse(topics=[_refused(name, refused.code, refused.message) for name in named])
     results: list[Any] = []
     making = Settling()
+    told = _Configs(ctx)
     for topic in req.topics:
         if named[topic.name] > 1:
             continue
         try:
-            results.append(_create(topic, ctx, req.timeout_ms, None if req.validate_only else making))
+            results.append(_create(topic, ctx, req.timeout_ms, None if req.validate_only else making, told))
         except KafkaError as refused:
             results.append(_refused(topic.name, refused.code, refused.message))
     results += [_refused(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, count in named.items() if count > 1]
@@ -61,7 +62,7 @@ def _partitions_of(topic: Any, ctx: RequestContext) -> int:
     return ctx.broker.config.server.num_partitions if topic.num_partitions == _DEFAULT else max(topic.num_partitions, 0)
 
 
-def _create(topic: Any, ctx: RequestContext, timeout_ms: int, making: Settling | None) -> Any:
+def _create(topic: Any, ctx: RequestContext, timeout_ms: int, making: Settling | None, told: _Configs) -> Any:
     """The result of a topic that can be made; `making` None: and is not. Raises KafkaError."""
     name = topic.name
     if name == _METADATA_TOPIC:
@@ -81,7 +82,7 @@ def _create(topic: Any, ctx: RequestContext, timeout_ms: int, making: Settling |
         name=name, topic_id=topic_id, error_message=None, num_partitions=partitions, replication_factor=replication_factor
     )
     if ctx.api_version >= _FIRST_WITH_DETAILS:
-        _tell_configs(result, configs, ctx)
+        told.add(result, configs)
     return result
 
 
@@ -125,24 +126,36 @@ def _assigned(topic: Any, node_id: int) -> int:
     return len(indexes)
 
 
-def _tell_configs(result: Any, configs: dict[str, str], ctx: RequestContext) -> None:
-    """Add the new topic's settings, to whom may see them (KIP-525)."""
-    if not may_topic(ctx, AclOperation.DESCRIBE_CONFIGS, result.name):
-        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        result.num_partitions = result.replication_factor = -1
-        result.configs = []
-        return
-    kind = messages.CreateTopicsResponse.CreatableTopicResult.CreatableTopicConfigs
-    result.configs = [
-        kind(
-            name=entry.name,
-            value=entry.value,
-            read_only=entry.read_only,
-            config_source=entry.source,
-            is_sensitive=entry.sensitive,
-        )
-        for entry in ctx.broker.dynamic_configs.topic_entries(configs)
-    ]
+class _Configs:
+    """The settings of new topics, told to whom may see them (KIP-525). Those of a request are mostly alike: each is made once."""
+
+    def __init__(self, ctx: RequestContext) -> None:
+        self._ctx = ctx
+        self._made: dict[tuple[tuple[str, str], ...], list[Any]] = {}
+
+    def add(self, result: Any, configs: dict[str, str]) -> None:
+        if not may_topic(self._ctx, AclOperation.DESCRIBE_CONFIGS, result.name):
+            result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            result.num_partitions = result.replication_factor = -1
+            result.configs = []
+            return
+        key = tuple(sorted(configs.items()))
+        if key not in self._made:
+            self._made[key] = self._entries(configs)
+        result.configs = self._made[key]
+
+    def _entries(self, configs: dict[str, str]) -> list[Any]:
+        kind = messages.CreateTopicsResponse.CreatableTopicResult.CreatableTopicConfigs
+        return [
+            kind(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.source,
+                is_sensitive=entry.sensitive,
+            )
+            for entry in self._ctx.broker.dynamic_configs.topic_entries(configs)
+        ]
 
 
 def _refused(name: str, error: ErrorCode, message: str | None) -> Any:

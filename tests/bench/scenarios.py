@@ -14,6 +14,7 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 
 from tests.bench import load
+from tests.bench import scale as scaling
 from tests.bench.servers import Oncelog, Server, Unavailable
 
 Row = tuple[str, str, float]
@@ -337,6 +338,12 @@ def groups(bench: Bench) -> list[Row]:
     return rows
 
 
+def scale(bench: Bench) -> list[Row]:
+    """10,000 partitions, 5,000 connections, 500 groups: what each costs."""
+    share = min(max(bench.scale, 0.1), 1.0)
+    return scaling.scale(lambda: bench.server(durable=True), share, bench.seconds)
+
+
 SCENARIOS: dict[str, Scenario] = {
     "start": start,
     "small-produce": small_produce,
@@ -350,4 +357,5 @@ SCENARIOS: dict[str, Scenario] = {
     "parked": parked,
     "producers": producers,
     "groups": groups,
+    "scale": scale,
 }
