@@ -103,7 +103,7 @@ class Connection(asyncio.BufferedProtocol):
         self._slots: deque[Slot] = deque()
         self._ready: list[Answer] = []  # answers before which nothing is owed, to be sent at the end of this read
         self._flush_scheduled = False
-        self._held: deque[bytes] = deque()  # frames behind a blocking request
+        self._held: deque[bytes] = deque()  # frames behind a blocking request, or of a client that does not read
         self._blocked = False
         self._paused = False  # the client does not read
         self._reading_paused = False
@@ -167,7 +167,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._paused = False
-        self._update_reading()
+        self._handle_held()
+        self.flush()
 
     # -- frames
 
@@ -209,7 +210,7 @@ class Connection(asyncio.BufferedProtocol):
     def _handle(self, frame: memoryview) -> None:
         if self._closing:
             return
-        if self._blocked:
+        if self._blocked or self._paused:
             self._held.append(bytes(frame))
             self._update_reading()
             return
@@ -226,6 +227,8 @@ class Connection(asyncio.BufferedProtocol):
                 self._slots.append(Slot(answer))
             elif answer:
                 self._ready.append(answer)
+                if len(answer) > 2:  # with records: those of all requests of one read could be gigabytes
+                    self.flush()
         elif isinstance(answer, Slot):
             answer.connection = self
             self._slots.append(answer)
@@ -245,8 +248,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _unblock(self, done: asyncio.Future[Any]) -> None:
         self._blocked = False
+        self._handle_held()
+
+    def _handle_held(self) -> None:
         try:
-            while self._held and not self._blocked and not self._closing:
+            while self._held and not (self._blocked or self._paused or self._closing):
                 self._handle(memoryview(bytearray(self._held.popleft())))
         except (CloseConnection, MalformedRequest) as refused:
             self._refuse(str(refused))

@@ -18,6 +18,7 @@ class Transport:
     def __init__(self) -> None:
         self.written = b""
         self.writes = 0
+        self.full: Connection | None = None  # told to write no more, after every write
         self.closed = self.aborted = self.reading_paused = False
 
     def write(self, data: bytes) -> None:
@@ -26,6 +27,8 @@ class Transport:
     def writelines(self, buffers: Sequence[bytes]) -> None:
         self.written += b"".join(buffers)
         self.writes += 1
+        if self.full is not None:
+            self.full.pause_writing()
 
     def close(self) -> None:
         self.closed = True
@@ -93,6 +96,8 @@ class Handler:
             return ()
         if text == b"last":
             connection.close_after_response()
+        if text.startswith(b"large"):
+            return (text, b" with ", b"records")
         return (text[:1].upper(), text[1:].upper())
 
     def log_failure(self, connection: Connection, error: BaseException) -> None:
@@ -236,6 +241,24 @@ def test_a_client_that_does_not_read_is_not_read_from() -> None:
     assert wire.transport.reading_paused
     wire.connection.resume_writing()
     assert not wire.transport.reading_paused
+
+
+def test_what_a_client_does_not_take_is_not_read_for_it() -> None:
+    """Of many requests that came with one read, those behind the first large answers wait until the client reads; order is kept."""
+    wire = Wire()
+    wire.transport.full = wire.connection
+    wire.feed(frames(b"a", b"large1", b"large2", b"b", b"large3", b"c"))
+    assert wire.handler.seen == [b"a", b"large1"]
+    assert wire.transport.reading_paused
+    for seen in (3, 5, 6, 6):
+        wire.connection.resume_writing()
+        assert len(wire.handler.seen) == seen
+    assert wire.answers() == [b"A", b"large1 with records", b"large2 with records", b"B", b"large3 with records", b"C"]
+    wire.transport.full = None
+    wire.connection.resume_writing()
+    assert not wire.transport.reading_paused
+    wire.feed(frames(b"d"))
+    assert wire.answers()[-1] == b"D"
 
 
 def test_too_many_requests_in_progress_pause_reading() -> None:
