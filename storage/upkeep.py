@@ -40,6 +40,7 @@ class Upkeep:
         self._first_dirty: dict[TopicPartition, int] | None = None
         self._offload = manager.offload
         self._writing: Future[None] | None = None
+        self._on_disk: dict[Path, dict[TopicPartition, int]] = {}  # as it is, or will be when the worker is done
         self._sealed = False
         self.cleaner = LogCleaner(manager.env.fs, manager.env.clock, self._cleaned, self._offload)
 
@@ -107,19 +108,28 @@ class Upkeep:
         if self._writing is not None and not self._writing.done():
             return  # a slow disk; the next interval brings newer values
         self._written()
-        self._writing = self._offload(partial(_write_all, self._manager.env.fs, self._contents(everything)))
+        new = [(path, offsets) for path, offsets in self._contents(everything) if self._on_disk.get(path) != offsets]
+        if new:  # nothing is written for a broker that has nothing to do
+            self._writing = self._offload(partial(_write_all, self._manager.env.fs, new))
+            self._on_disk.update(new)
 
     def _written(self) -> None:
         """Wait for what a worker is writing. Raises OSError as it did."""
         writing, self._writing = self._writing, None
         if writing is not None:
-            writing.result()
+            try:
+                writing.result()
+            except OSError:
+                self._on_disk.clear()
+                raise
 
     def write_checkpoints(self, *, everything: bool) -> None:
         """High watermarks, and with `everything` recovery points and log starts; on disk when it returns. Raises OSError."""
         with contextlib.suppress(OSError):  # newer values follow here
             self._written()
-        _write_all(self._manager.env.fs, self._contents(everything))
+        contents = self._contents(everything)
+        _write_all(self._manager.env.fs, contents)
+        self._on_disk.update(contents)
 
     def _contents(self, everything: bool) -> list[tuple[Path, dict[TopicPartition, int]]]:
         data_dir, logs = self._manager.data_dir, self._manager.logs()

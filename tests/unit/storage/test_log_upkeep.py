@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 from oncelog.protocol.records import iter_headers, iter_records
-from support.storage_kit import Kit, offsets
+from oncelog.storage.checkpoints import read_offsets
+from support.simfs import SimFileSystem
+from support.storage_kit import TP, Kit, offsets
 
 pytestmark = pytest.mark.unit
 HOUR_MS = 3_600_000
@@ -64,3 +68,45 @@ def test_cases_65_66_compaction_keeps_the_newest_and_hides_the_aborted(tmp_path:
         data = bytes(log.read(log.log_start_offset, 1 << 20, isolation=0, min_one_message=True).records)
         for position, header in iter_headers(data):
             assert len(list(iter_records(data[position : position + header.size_bytes]))) == header.records_count
+
+
+def test_checkpoints_are_written_when_something_changed() -> None:
+    """By a worker, whose failure has them written again; an idle broker writes nothing."""
+    fs = SimFileSystem()
+    kit = Kit(Path("/data"), fs)
+    kit.create()
+    written: list[BaseException | None] = []
+
+    def offload(job: Callable[[], None]) -> Future[None]:
+        ended: Future[None] = Future()
+        try:
+            job()
+        except OSError as error:
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+        written.append(ended.exception())
+        return ended
+
+    kit.manager._upkeep._offload = offload
+
+    def after(seconds: int) -> list[BaseException | None]:
+        written.clear()
+        for _ in range(seconds):
+            kit.clock.now_ms += 1_000
+            kit.manager.maintenance(kit.clock.now_ms)
+        return written
+
+    kit.append()
+    assert after(70)
+    assert after(600) == []
+    kit.append()
+    assert len(after(10)) == 1
+    kit.append()
+    fs.fail(1, only=["rename"])
+    failed, *again = after(90)
+    assert isinstance(failed, OSError)
+    assert again
+    assert set(again) == {None}
+    assert after(600) == []
+    assert read_offsets(fs, Path("/data/replication-offset-checkpoint")) == {TP: 3}
