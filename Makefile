@@ -70,6 +70,7 @@ breaks: $(VENV)/.dev ## safeguards of exactly-once taken out, each of which the 
 spark: $(VENV)/.dev ## the PySpark jobs, long form: drivers killed at RUNS random moments
 	$(call pytest,spark,tests/spark)
 	$(BIN)/python tests/spark/kills.py --runs $(RUNS)
+	$(BIN)/python tests/spark/ledger_kills.py --runs $(RUNS)
 
 bench: $(VENV)/.dev ## ratios against AGAINST=kafka,kfake in the same run
 	$(BIN)/python -m tests.bench --against $(AGAINST)

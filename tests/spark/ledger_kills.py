@@ -20,12 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from kills import STEPS, Aim, Driver, Watch, await_either
-from ledger_watch import Unbalanced, Verdict, Watcher, judge, transactions
 from oncelog.spark_jobs import flights, load
 from oncelog.spark_jobs.children import Broker, ChildError
+from spark.kills import STEPS, Aim, Driver, Watch, await_either
+from spark.ledger_watch import Unbalanced, Verdict, Watcher, judge, transactions
 
 TRANSFERS = 900
 PER_BATCH = 60
