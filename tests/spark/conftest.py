@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+THEIRS = (":ResourceWarning", ":pytest.PytestUnraisableExceptionWarning", "PySpark does not yet fully support:FutureWarning")
+
 pytest.importorskip("pyspark", reason="PySpark is not installed: make install-spark")
 
 
@@ -41,8 +43,8 @@ def topic(bootstrap: str) -> Callable[[int], str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """PySpark and py4j leave closing their sockets to the garbage collector, and warn of a pandas they ask for; that is theirs to mend."""
+    """PySpark and py4j leave closing their sockets to the garbage collector and warn of a pandas they ask for: theirs to mend."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
-            for warning in (":ResourceWarning", ":pytest.PytestUnraisableExceptionWarning", "PySpark does not yet fully support:FutureWarning"):
+            for warning in THEIRS:
                 item.add_marker(pytest.mark.filterwarnings(f"ignore:{warning}"))
