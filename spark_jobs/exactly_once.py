@@ -106,7 +106,8 @@ def write_exactly_once(
     client: connection settings, see `client.py`.
     attempts: how often a failed batch is tried, in a new transaction each time, before the query stops.
 
-    Raises SinkError for columns that do not fit. Needs pyarrow and pandas on driver and executors, and PySpark's classic mode (not Spark Connect).
+    Raises SinkError for columns that do not fit. Needs pyarrow and pandas on driver and executors, and PySpark's classic mode
+    (not Spark Connect).
     """
     check_columns(stream_df, topic)
     wire.codec_number(compression)
