@@ -316,3 +316,22 @@ def test_two_queries_share_a_topic(spark: Any, bootstrap: str, topic: Topic, tmp
         assert each.awaitTermination(100)
         assert each.exception() is None
     assert values(read_all(bootstrap, target)) == Counter(dict.fromkeys(range(2000), 2))
+
+
+def test_a_stream_without_kafka_source(spark: Any, bootstrap: str, topic: Topic, tmp_path: Path) -> None:
+    """A streaming query over files, stopped and started again: the sink alone, also where the connector is missing."""
+    name, who, folder = topic(3), f"q-{uuid.uuid4().hex[:8]}", tmp_path / "in"
+    folder.mkdir()
+    for start in range(0, 600, 100):
+        (folder / f"{start}.txt").write_text("".join(f"{number}\n" for number in range(start, start + 100)))
+        if start == 200 or start == 500:
+            stream = spark.readStream.schema("value STRING").option("maxFilesPerTrigger", 1).text(str(folder))
+            checkpoint = str(tmp_path / "checkpoint")
+            query = write_exactly_once(
+                stream, bootstrap_servers=bootstrap, topic=name, query_name=who, checkpoint=checkpoint, trigger={"availableNow": True}
+            )
+            assert query.awaitTermination(100)
+            assert query.exception() is None
+    assert values(read_all(bootstrap, name)) == Counter(range(600))
+    with Cluster(bootstrap) as cluster:
+        assert TransactionClient(cluster, who, 60_000).position(str(query.id)) == (6, str(query.id))
