@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 import socket
 import struct
@@ -19,6 +20,7 @@ class CuttingProxy:
         self.cuts: Counter[str] = Counter()
         self.target_port = 0
         self._random = random.Random(seed)
+        self._kinds = itertools.cycle(("before", "after"))
         self._rarity = rarity
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
@@ -57,7 +59,7 @@ class CuttingProxy:
         """`lost` takes the correlation ids whose answer shall not arrive."""
         while (frame := read_frame(client)) is not None:
             key, correlation_id = struct.unpack_from(">hxxi", frame)
-            cut = self._random.choice(("before", "after")) if key == PRODUCE and not self._random.randrange(self._rarity) else None
+            cut = next(self._kinds) if key == PRODUCE and not self._random.randrange(self._rarity) else None
             if cut == "before":
                 self.cuts[cut] += 1
                 break
