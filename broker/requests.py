@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from oncelog.storage.env import Clock
 
 _log = logging.getLogger(__name__)
+_API_VERSIONS = int(ApiKey.API_VERSIONS)
 Finish = Callable[[Any], list[Buffer]]
 
 
@@ -41,7 +42,7 @@ class RequestHandler:
         key, version, correlation_id, client_id, body_offset = parse_request_header(frame)
         if connection.sasl is not None and not connection.sasl.allows(key, self.clock.monotonic_ms()):
             raise CloseConnection(f"request {key} before authentication on listener {connection.listener_name}")
-        if key == ApiKey.API_VERSIONS and version > self._api_versions_max:
+        if key == _API_VERSIONS and version > self._api_versions_max:
             api, version = self._apis.find(key, 0), -1  # the body is not read: its version is not ours
         else:
             api = self._apis.find(key, version)

@@ -52,7 +52,7 @@ def parse_request_header(frame: Buffer) -> RequestHeader:
 
 def response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
     """The header bytes of an answer to (`api_key`, `api_version`)."""
-    if api_key == ApiKey.API_VERSIONS or api_version < FIRST_FLEXIBLE_VERSION.get(api_key, 0):
+    if api_key == _API_VERSIONS or api_version < FIRST_FLEXIBLE_VERSION.get(api_key, 0):
         return _CORRELATION_ID.pack(correlation_id)
     return _pack_flexible(correlation_id)
 
@@ -71,4 +71,5 @@ def _skip_tags(frame: Buffer, pos: int, size: int) -> int:
     return pos
 
 
-_LAST_KEY = max(ApiKey)
+_LAST_KEY = int(max(ApiKey))
+_API_VERSIONS = int(ApiKey.API_VERSIONS)  # a member of an enum is looked up by a function call in Python 3.11

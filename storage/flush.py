@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -30,7 +31,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class FlushJob:
-    """What makes a log durable up to `end_offset`. `run` is called on any thread; everything else on the loop's."""
+    """What makes a log durable up to `end_offset`: first `run`, which acknowledgements wait for, then `tidy`, which nobody does.
+
+    Both are called on any thread, `tidied` like everything else on the loop's. `postponed`: a job before it is still tidying, and goes on.
+    """
 
     fs: FileSystem
     end_offset: int
@@ -38,21 +42,31 @@ class FlushJob:
     pinned: Sequence[str]
     folders: Sequence[Path] = ()
     actions: Sequence[Callable[[], None]] = ()
+    behind: Sequence[Callable[[], None]] = ()
+    tidied: Callable[[FlushJob], None] | None = None
+    postponed: bool = False
     unfinished: list[Callable[[], None]] = field(default_factory=list)
     problem: OSError | None = None
 
     def run(self) -> None:
-        """Sync the data, then write what recovery could also do without: a full disk there loses nothing. Raises OSError."""
+        """Sync the data, then the actions: a full disk there loses nothing. Raises OSError."""
         for file in self.files:
             file.datasync()
         for folder in self.folders:
             self.fs.sync_dir(folder)
-        for position, action in enumerate(self.actions):
+        self._carry_out(self.actions)
+
+    def tidy(self) -> None:
+        """Write what recovery could also do without."""
+        self._carry_out(self.behind)
+
+    def _carry_out(self, actions: Sequence[Callable[[], None]]) -> None:
+        for position, action in enumerate(actions):
             try:
                 action()
             except OSError as error:
                 self.problem = error
-                self.unfinished = list(self.actions[position:])
+                self.unfinished = list(actions[position:])
                 return
 
 
@@ -82,8 +96,11 @@ def flush_now(log: FlushTarget) -> None:
         job.run()
     except OSError as error:
         log.end_flush(job, error)
-    else:
-        log.end_flush(job, None)
+        return
+    log.end_flush(job, None)
+    if job.tidied is not None:
+        job.tidy()
+        job.tidied(job)
 
 
 class InlineFlusher:
@@ -106,7 +123,7 @@ class ThreadFlusher:
         self._scheduled = False
         self._told = False  # a completion is on its way to the loop and takes along whatever is done until then
         self._jobs: queue.SimpleQueue[tuple[FlushTarget, FlushJob] | None] = queue.SimpleQueue()
-        self._done: deque[tuple[FlushTarget, FlushJob, OSError | None]] = deque()
+        self._done: deque[Callable[[], None]] = deque()
         self._worker: ThreadPoolExecutor | None = None
         self._threads = [threading.Thread(target=self._work, name=f"oncelog-flush-{n}", daemon=True) for n in range(threads)]
         for thread in self._threads:
@@ -150,22 +167,31 @@ class ThreadFlusher:
                 job.run()
             except OSError as problem:
                 error = problem
-            self._done.append((log, job, error))
-            if self._told:
-                continue
-            self._told = True
-            try:
-                self._loop.call_soon_threadsafe(self._complete)
-            except RuntimeError:  # the loop is closed: close() collects the outcome
-                _log.debug("flush finished after the loop was closed")
+            self._tell(partial(self._end_flush, log, job, error))
+            if job.tidied is not None and error is None:
+                job.tidy()
+                self._tell(partial(job.tidied, job))
+
+    def _tell(self, outcome: Callable[[], None]) -> None:
+        """Have it called on the loop's thread."""
+        self._done.append(outcome)
+        if self._told:
+            return
+        self._told = True
+        try:
+            self._loop.call_soon_threadsafe(self._complete)
+        except RuntimeError:  # the loop is closed: close() collects the outcome
+            _log.debug("flush finished after the loop was closed")
+
+    def _end_flush(self, log: FlushTarget, job: FlushJob, error: OSError | None) -> None:
+        self._busy.discard(log)
+        log.end_flush(job, error)
 
     def _complete(self) -> None:
         self._told = False  # before looking: what is done after it tells again
         stop = self._loop.time() + TURN_SECONDS
         while self._done:
-            log, job, error = self._done.popleft()
-            self._busy.discard(log)
-            log.end_flush(job, error)
+            self._done.popleft()()
             if self._done and self._loop.time() > stop:
                 self._told = True
                 self._loop.call_soon(self._complete)
@@ -174,6 +200,7 @@ class ThreadFlusher:
             self._submit()
 
     def close(self) -> None:
+        self._scheduled = True  # from here on nothing is handed over: what is asked for is done below
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:
@@ -183,11 +210,9 @@ class ThreadFlusher:
         self._complete_all()
 
     def _complete_all(self) -> None:
+        while self._done:
+            self._done.popleft()()
         wanted = list(self._wanted)
         self._wanted.clear()
-        while self._done:
-            log, job, error = self._done.popleft()
-            self._busy.discard(log)
-            log.end_flush(job, error)
         for log in wanted:
             flush_now(log)

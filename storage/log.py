@@ -40,6 +40,8 @@ __all__ = ["AbortedTxn", "AppendInfo", "AppendOrigin", "FetchData", "InvalidReco
 
 Waiter = Callable[[KafkaError | None], None]
 
+_CLIENT = AppendOrigin.CLIENT  # bound once: in Python 3.11 each look into an enum is a function call
+
 _log = logging.getLogger(__name__)
 
 
@@ -84,7 +86,8 @@ class Log:
         self._flusher = flusher
         self._flushed = log_end_offset
         self._rolled: list[Segment] = []  # to be synced and sealed by the next flush
-        self._sealing: tuple[Segment, ...] = ()  # the flush under way does that with these
+        self._sealing: tuple[Segment, ...] = ()  # a flush is sealing these
+        self._tidying = False  # a flush writes what is not urgent; there is one at a time
         self._actions: list[Callable[[], None]] = []
         self._waiters: list[tuple[int, int, Waiter]] = []
         self._waiter_count = 0
@@ -121,7 +124,7 @@ class Log:
         """
         if self.offline is not None:
             raise self._offline_error()
-        client = origin is AppendOrigin.CLIENT
+        client = origin is _CLIENT
         header, stored = validate(batch, self.config, self.topic_partition, now_ms, client=client, header=header)
         if header.producer_id >= 0:
             earlier = check_producer(
@@ -258,7 +261,7 @@ class Log:
         if self.epochs.dirty:
             self._actions.append(self.epochs.save)
             self.epochs.dirty = False
-        if not dirty and not self._actions:
+        if not dirty and (self._tidying or not self._actions):
             return None
         pinned: list[str] = []
         try:
@@ -271,13 +274,15 @@ class Log:
                 self.descriptors.unpin(path)
             self._fail(f"flush failed: {error}")
             return None
-        actions: list[Callable[[], None]] = [partial(_seal, segment) for segment in rolled]
-        actions += self._actions
-        job = FlushJob(self.env.fs, self.log_end_offset, files, pinned, tuple(dict.fromkeys(self.unsynced_folders)), actions)
-        self._rolled = []
-        self._sealing = rolled
+        job = FlushJob(self.env.fs, self.log_end_offset, files, pinned, tuple(dict.fromkeys(self.unsynced_folders)))
         self.unsynced_folders.clear()
-        self._actions = []
+        if self._tidying:
+            job.postponed = True
+        elif rolled or self._actions:
+            job.behind = [*(partial(_seal, segment) for segment in rolled), *self._actions]
+            job.tidied = self._end_tidy
+            self._tidying = True
+            self._rolled, self._sealing, self._actions = [], rolled, []
         self._last_flush_ms = self.env.clock.time_ms()
         return job
 
@@ -285,21 +290,32 @@ class Log:
         """On the loop's thread. A failed fdatasync is final: the kernel may have dropped the pages, a second one would lie."""
         for path in job.pinned:
             self.descriptors.unpin(path)
-        sealing, self._sealing = self._sealing, ()
         if error is not None:
+            if job.tidied is not None:
+                self._tidying, self._sealing = False, ()
             self._fail(f"flush failed: {error}")
             return
         self._flushed = max(self._flushed, job.end_offset)
+        if job.tidied is None and not job.postponed:
+            self.recovery_point = max(self.recovery_point, job.end_offset)
+        self._advance_high_watermark(self._flushed)
+
+    def _end_tidy(self, job: FlushJob) -> None:
+        """On the loop's thread. The recovery point follows here: below it recovery takes indexes and producer snapshots as they are."""
+        sealing, self._sealing = self._sealing, ()
+        self._tidying = False
         if job.unfinished:
             _log.warning("not written yet partition=%s error=%s", self.topic_partition, job.problem)
-            unsealed = sealing[len(job.actions) - len(job.unfinished) :]
+            unsealed = sealing[len(job.behind) - len(job.unfinished) :]
             self._rolled[:0] = unsealed
             self._actions[:0] = job.unfinished[len(unsealed) :]
-        else:
-            self.recovery_point = max(self.recovery_point, job.end_offset)
-            if sealing and self.on_sealed is not None:
-                self.on_sealed()
-        self._advance_high_watermark(self._flushed)
+            return
+        left = bool(self._rolled or self._actions)
+        self.recovery_point = max(self.recovery_point, job.end_offset if left else self._flushed)
+        if left:
+            self._flusher.request(self)
+        if sealing and self.on_sealed is not None:
+            self.on_sealed()
 
     @property
     def deletable_end(self) -> int:

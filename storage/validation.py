@@ -40,6 +40,7 @@ _TIMESTAMP = Struct(">q")
 _SMALLEST_LENGTH: Final = 14  # of any magic
 _MAGIC_END: Final = 17
 _USED_ATTRIBUTES: Final = 0x3F
+_LAST_CODEC: Final = int(Codec.ZSTD)
 _CODECS: Final = {"uncompressed": Codec.NONE, "gzip": Codec.GZIP, "snappy": Codec.SNAPPY, "lz4": Codec.LZ4, "zstd": Codec.ZSTD}
 
 Writable = bytearray | memoryview
@@ -143,7 +144,7 @@ def _check_header(header: BatchHeader, topic_partition: TopicPartition) -> None:
             f"Invalid sequence number {header.base_sequence} in record batch with producerId {header.producer_id} "
             f"for partition {topic_partition}"
         )
-    if header.codec > Codec.ZSTD:
+    if header.codec > _LAST_CODEC:
         raise _invalid(f"Unknown compression type id: {header.codec}")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ from tests.bench.servers import Oncelog, Server, Unavailable
 Row = tuple[str, str, float]
 Scenario = Callable[["Bench"], list[Row]]
 MIB = 1 << 20
+STEP_MS = (0, 6, 12, 18, 24, 30)  # clients that are told to ask again wait 20 ms: a step would show between 18 and 24
 
 
 @dataclass(slots=True)
@@ -110,27 +113,37 @@ def consume(bench: Bench) -> list[Row]:
 
 
 def transactions(bench: Bench) -> list[Row]:
-    """Stock librdkafka: begin, one record, commit."""
+    """Stock librdkafka: begin, one record, commit; durable, with what one fdatasync takes meanwhile, and from the page cache."""
     rows: list[Row] = []
-    with bench.server(durable=True) as server:
-        load.create_topic(server.port, "txn", 10)
-        counts = [0] * 10
-        deadline = time.perf_counter() + max(8 * bench.scale, 2.0)
-        threads = [threading.Thread(target=_transact_until, args=(server.bootstrap, n, counts, deadline)) for n in range(10)]
-        begin = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        rows.append(("transactions, 10 producers, durable", "txn/s", sum(counts) / (time.perf_counter() - begin)))
-        latencies = _back_to_back(server.bootstrap, int(10_000 * bench.scale), max(40 * bench.scale, 3.0))
-    latencies.sort()
-    rows.append(("back-to-back transactions, 1 producer", "txn/s", len(latencies) / sum(latencies)))
-    for share in (0.5, 0.9, 0.99, 0.999):
-        rows.append((f"back-to-back transactions: p{share * 100:g}", "ms", latencies[int(len(latencies) * share)] * 1000))
-    slow = sum(1 for one in latencies if one >= 0.018)
-    rows.append(("back-to-back transactions of 18 ms and more", "%", 100 * slow / len(latencies)))
+    for durable, promise in ((True, "durable"), (False, "page cache")):
+        with bench.server(durable=durable) as server:
+            load.create_topic(server.port, "txn", 10)
+            counts = [0] * 10
+            deadline = time.perf_counter() + max(8 * bench.scale, 2.0)
+            threads = [threading.Thread(target=_transact_until, args=(server.bootstrap, n, counts, deadline)) for n in range(10)]
+            begin = time.perf_counter()
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            rows.append((f"transactions, 10 producers, {promise}", "txn/s", sum(counts) / (time.perf_counter() - begin)))
+            times, syncs = _back_to_back(
+                server.bootstrap, int(10_000 * bench.scale), max(40 * bench.scale, 3.0), bench.folder / "probe" if durable else None
+            )
+        label = f"back-to-back transactions, {promise}"
+        rows.append((label, "txn/s", len(times) / sum(times)))
+        rows += _distribution(label, times)
+        for begin_ms, end_ms in itertools.pairwise((*STEP_MS, None)):
+            among = sum(1 for one in times if begin_ms <= one * 1000 < (end_ms or float("inf")))
+            rows.append((f"{label}: {begin_ms} {'ms and more' if end_ms is None else f'to {end_ms} ms'}", "%", 100 * among / len(times)))
+        rows += _distribution("fdatasync of the disk meanwhile", syncs) if syncs else []
     return rows
+
+
+def _distribution(label: str, seconds: list[float]) -> list[Row]:
+    ordered = sorted(seconds)
+    shares = [(f"p{share * 100:g}", ordered[int(len(ordered) * share)]) for share in (0.5, 0.9, 0.99, 0.999)]
+    return [(f"{label}: {name}", "ms", value * 1000) for name, value in (*shares, ("longest", ordered[-1]))]
 
 
 def _producer(bootstrap: str, transactional_id: str) -> Any:
@@ -152,17 +165,25 @@ def _transact_until(bootstrap: str, number: int, counts: list[int], deadline: fl
         counts[number] += 1
 
 
-def _back_to_back(bootstrap: str, count: int, most_seconds: float) -> list[float]:
+def _back_to_back(bootstrap: str, count: int, most_seconds: float, probe: Path | None) -> tuple[list[float], list[float]]:
+    """Seconds of each transaction, and of a few appends between them to the file `probe`, each with its fdatasync."""
     producer = _producer(bootstrap, "bench-alone")
-    latencies: list[float] = []
+    times: list[float] = []
+    syncs: list[float] = []
     stop = time.perf_counter() + most_seconds
-    while len(latencies) < max(count, 10) and time.perf_counter() < stop:
-        begin = time.perf_counter()
-        producer.begin_transaction()
-        producer.produce("txn", b"x" * 100, partition=0)
-        producer.commit_transaction(60)
-        latencies.append(time.perf_counter() - begin)
-    return latencies
+    with probe.open("wb", buffering=0) if probe is not None else contextlib.nullcontext() as file:
+        while len(times) < max(count, 10) and time.perf_counter() < stop:
+            begin = time.perf_counter()
+            producer.begin_transaction()
+            producer.produce("txn", b"x" * 100, partition=0)
+            producer.commit_transaction(60)
+            times.append(time.perf_counter() - begin)
+            if file is not None and len(times) % 10 == 0:
+                file.write(b"x" * 200)
+                begin = time.perf_counter()
+                os.fdatasync(file.fileno())
+                syncs.append(time.perf_counter() - begin)
+    return times, syncs
 
 
 def start(bench: Bench) -> list[Row]:

@@ -12,6 +12,7 @@ from asyncio import base_events
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
@@ -110,31 +111,33 @@ class SimClock:
 
 
 class StepFlusher:
-    """Group commit cut into its three moments, each when `step` says so: a job is taken, the disk works, the outcome is told."""
+    """Group commit cut into its moments, each when `step` says so: a job is taken, the disk works, the outcome is told; the same for
+    what is not urgent, while the next job of the log may begin."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
         self._wanted: dict[FlushTarget, None] = {}
         self._taken: dict[FlushTarget, FlushJob] = {}
         self._ran: dict[FlushTarget, tuple[FlushJob, OSError | None]] = {}
+        self._untidy: dict[FlushTarget, FlushJob] = {}
+        self._tidied: dict[FlushTarget, FlushJob] = {}
 
     def request(self, log: FlushTarget) -> None:
         self._wanted[log] = None
 
     @property
     def idle(self) -> bool:
-        return not (self._wanted or self._taken or self._ran)
+        return not (self._wanted or self._taken or self._ran or self._untidy or self._tidied)
 
     def step(self) -> None:
         """One of the things that could happen next."""
-        ready = [log for log in self._wanted if log not in self._taken and log not in self._ran]
-        choice = self.chance.randrange(max(1, len(ready) + len(self._taken) + len(self._ran)))
-        if choice < len(ready):
-            self._take(ready[choice])
-        elif choice < len(ready) + len(self._taken):
-            self._run(list(self._taken)[choice - len(ready)])
-        elif self._ran:
-            self._tell(next(iter(self._ran)))
+        ready = [partial(self._take, log) for log in self._wanted if log not in self._taken and log not in self._ran]
+        ready += [partial(self._sync, log) for log in self._taken]
+        ready += [partial(self._tidy, log) for log in self._untidy]
+        ready += [partial(self._tell, log) for log in self._ran][:1]
+        ready += [partial(self._tell_tidied, log) for log in self._tidied][:1]
+        if ready:
+            self.chance.choice(ready)()
 
     def _take(self, log: FlushTarget) -> None:
         del self._wanted[log]
@@ -142,7 +145,7 @@ class StepFlusher:
         if job is not None:
             self._taken[log] = job
 
-    def _run(self, log: FlushTarget) -> None:
+    def _sync(self, log: FlushTarget) -> None:
         job = self._taken.pop(log)
         error: OSError | None = None
         try:
@@ -153,7 +156,18 @@ class StepFlusher:
 
     def _tell(self, log: FlushTarget) -> None:
         job, error = self._ran.pop(log)
+        if job.tidied is not None and error is None:
+            self._untidy[log] = job
         log.end_flush(job, error)
+
+    def _tidy(self, log: FlushTarget) -> None:
+        job = self._tidied[log] = self._untidy.pop(log)
+        job.tidy()
+
+    def _tell_tidied(self, log: FlushTarget) -> None:
+        job = self._tidied.pop(log)
+        assert job.tidied is not None
+        job.tidied(job)
 
     def flush(self) -> None:
         """Until nothing is left to do."""
@@ -168,6 +182,8 @@ class StepFlusher:
         self._wanted.clear()
         self._taken.clear()
         self._ran.clear()
+        self._untidy.clear()
+        self._tidied.clear()
 
 
 class TimedFlusher:
@@ -208,8 +224,15 @@ class TimedFlusher:
     def _tell(self, log: FlushTarget, job: FlushJob, error: OSError | None) -> None:
         self._busy.discard(log)
         log.end_flush(job, error)
+        if job.tidied is not None and error is None:
+            self._loop.call_later(self._chance.random() * self._longest_ms / 1000, self._tidy, job)
         if log in self._wanted:
             self._begin(log)
+
+    def _tidy(self, job: FlushJob) -> None:
+        job.tidy()
+        assert job.tidied is not None
+        self._loop.call_later(self._chance.random() * self._longest_ms / 4000, job.tidied, job)
 
     def close(self) -> None:
         """An orderly stop is not simulated on virtual time: brokers here die."""

@@ -285,6 +285,42 @@ def test_ends_behind_a_lost_tail_are_forgotten() -> None:
     assert offsets(kit.log, isolation=1) == [0, 1, 2]
 
 
+def test_acknowledgements_do_not_wait_for_a_segment_to_be_sealed() -> None:
+    """While a flush seals, the next one makes more records durable; the recovery point stays until the indexes are on disk."""
+    kit, _, _ = sim(1)
+    log = kit.log
+    while len(log.segments) < 2:
+        kit.append(n=5)
+    sealing = log.begin_flush()
+    assert sealing is not None
+    sealing.run()
+    log.end_flush(sealing, None)
+    assert log.high_watermark == log.log_end_offset
+    assert log.recovery_point == 0
+    while len(log.segments) < 3:
+        kit.append(n=5)
+    second = log.begin_flush()
+    assert second is not None
+    assert second.tidied is None
+    second.run()
+    log.end_flush(second, None)
+    assert log.high_watermark == log.log_end_offset
+    assert (log.recovery_point, log.deletable_end, log.settled_end) == (0, 0, 0)
+    assert sealing.tidied is not None
+    sealing.tidy()
+    sealing.tidied(sealing)
+    assert log.recovery_point == sealing.end_offset < log.log_end_offset
+    third = log.begin_flush()  # the segment that was rolled meanwhile
+    assert third is not None
+    third.run()
+    log.end_flush(third, None)
+    assert third.tidied is not None
+    third.tidy()
+    third.tidied(third)
+    assert log.recovery_point == log.settled_end == log.log_end_offset
+    assert log.begin_flush() is None
+
+
 def test_segments_of_a_flush_under_way_are_left_alone() -> None:
     """Neither retention nor the cleaner may rename files that a flush is sealing."""
     kit, _, _ = sim(1)
@@ -296,6 +332,11 @@ def test_segments_of_a_flush_under_way_are_left_alone() -> None:
     assert (log.deletable_end, log.settled_end) == (0, 0)
     job.run()
     log.end_flush(job, None)
+    assert log.high_watermark == log.log_end_offset
+    assert (log.deletable_end, log.settled_end) == (0, 0)
+    assert job.tidied is not None
+    job.tidy()
+    job.tidied(job)
     assert log.deletable_end == log.settled_end == log.log_end_offset
     log.roll(T0)
     assert log.settled_end == log.segments[2].base_offset
