@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import signal
 import threading
 import time
 from collections import Counter
@@ -60,6 +62,19 @@ class KillingBroker(BrokerProcess):
         delay = chance.random() * seconds
         self.shoot_in(delay)
         return f"outside after {delay * 1000:.1f} ms"
+
+    def start(self) -> KillingBroker:
+        begun = self.output.stat().st_size if self.output.exists() else 0
+        try:
+            super().start()
+        except AssertionError as error:
+            if self.running:
+                assert self._process is not None
+                self._process.send_signal(signal.SIGUSR1)
+                wait_until(lambda: b"most recent call first" in self.output.read_bytes()[begun:], what="its stack")
+            said = self.output.read_bytes()[begun:].decode(errors="replace")
+            raise AssertionError(f"{error}; load {os.getloadavg()}; it said: {said[-3000:]}") from error
+        return self
 
     def revive(self) -> None:
         """See to its death, if it is not dead yet, and start it again."""

@@ -5,6 +5,7 @@ While the file named by KILL_FILE exists, it holds a number N: the Nth call from
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -70,6 +71,7 @@ class KillingFileSystem(OsFileSystem):
 
 
 def main() -> None:
+    faulthandler.register(signal.SIGUSR1)  # where is it, when it should have started long ago?
     countdown = Countdown(os.environ[KILL_FILE])
     system_env = real.system_env
 
