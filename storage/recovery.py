@@ -274,7 +274,7 @@ def _sync(env: Env, folder: Path, segments: list[Segment], recovery_point: int) 
             continue
         paths.append(Path(segment.log_path))
         if slot + 1 < len(segments):  # nobody will look at the indexes of a sealed segment below the recovery point
-            segment.save_indexes(final=True, sync=True)
+            segment.sync_indexes()
     return partial(_sync_files, env.fs, folder, paths)
 
 

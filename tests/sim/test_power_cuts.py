@@ -423,7 +423,7 @@ def repeat_with(seed: int) -> str:
     return f"repeat with: make sim SEED={seed} RUNS=1"
 
 
-@pytest.mark.parametrize("seed_of_old", [521, 5460, 5620, 5764, 6233])
+@pytest.mark.parametrize("seed_of_old", [521, 5460, 5620, 5764, 6233, 31420])
 def test_seeds_that_found_something(seed_of_old: int) -> None:
     lead(seed_of_old)
 
