@@ -40,8 +40,8 @@ class Countdown:
 class KillingFile(OsFile):
     __slots__ = ("_countdown",)
 
-    def __init__(self, fd: int, countdown: Countdown) -> None:
-        super().__init__(fd)
+    def __init__(self, fd: int, fs: OsFileSystem, countdown: Countdown) -> None:
+        super().__init__(fd, fs)
         self._countdown = countdown
 
     def pwrite(self, buffers: Sequence[Buffer], offset: int) -> int:
@@ -59,7 +59,7 @@ class KillingFileSystem(OsFileSystem):
 
     def open(self, path: Path, *, create: bool = False, writable: bool = True) -> OsFile:
         flags = os.O_RDWR if writable else os.O_RDONLY
-        return KillingFile(os.open(path, flags | (os.O_CREAT if create else 0) | os.O_CLOEXEC, 0o644), self._countdown)
+        return KillingFile(os.open(path, flags | (os.O_CREAT if create else 0) | os.O_CLOEXEC, 0o644), self, self._countdown)
 
     def rename(self, old: Path, new: Path) -> None:
         self._countdown.step()
