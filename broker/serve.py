@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import signal
@@ -143,6 +142,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 async def _serve(settings: BrokerConfig, directory: Path) -> int:
     from oncelog.broker import logs
     from oncelog.broker.file_limits import claim
+    from oncelog.broker.garbage import keep_collections_short
     from oncelog.broker.lifecycle import Broker
     from oncelog.storage.env import system_env
     from oncelog.storage.flush import ThreadFlusher
@@ -157,7 +157,7 @@ async def _serve(settings: BrokerConfig, directory: Path) -> int:
     except BaseException:
         broker.close()
         raise
-    gc.enable()
+    keep_collections_short()
     _announce(broker.context.node_id, [(listener.name, listener.config.host, listener.port) for listener in broker.listeners], directory)
     _keep_large_buffers()  # after the first client may come: it loads ctypes
     await loop.run_in_executor(None, logs.warm_up)

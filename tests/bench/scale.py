@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import struct
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,33 +27,38 @@ KIB = 1024
 _PROBE = load.frame(ApiKey.API_VERSIONS, 0, messages.ApiVersionsRequest())
 
 
-class Watcher(threading.Thread):
-    """A client with one request at a time; `longest_ms` is the worst it has met."""
+class Watcher:
+    """A client in a process of its own, with one request at a time; `longest_ms` is the worst it has met, once it has ended."""
 
     def __init__(self, port: int) -> None:
-        super().__init__(daemon=True)
         self.longest_ms = 0.0
-        self._connection = socket.create_connection(("127.0.0.1", port), 60)
-        self._ending = threading.Event()
-
-    def run(self) -> None:
-        with self._connection, self._connection.makefile("rb") as stream:
-            while not self._ending.wait(0.0005):
-                begin = time.perf_counter()
-                self._connection.sendall(_PROBE)
-                (length,) = struct.unpack(">i", stream.read(4))
-                stream.read(length)
-                self.longest_ms = max(self.longest_ms, (time.perf_counter() - begin) * 1000)
+        command = [sys.executable, "-c", _WATCHING, str(port), _PROBE.hex()]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        self._process.stdout.readline()  # it has begun
 
     def end(self) -> None:
-        self._ending.set()
-        self.join()
+        out, _ = self._process.communicate(b"")
+        self.longest_ms = float(out)
+
+
+_WATCHING = """
+import select, socket, struct, sys, time
+connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 60)
+stream, probe, longest = connection.makefile("rb"), bytes.fromhex(sys.argv[2]), 0.0
+print(flush=True)
+while not select.select([sys.stdin], [], [], 0.0005)[0]:
+    begin = time.perf_counter()
+    connection.sendall(probe)
+    stream.read(*struct.unpack(">i", stream.read(4)))
+    longest = max(longest, time.perf_counter() - begin)
+print(longest * 1000)
+"""
 
 
 @contextlib.contextmanager
 def watched(server: Server) -> Iterator[Watcher]:
     watcher = Watcher(server.port)
-    watcher.start()
     try:
         yield watcher
     finally:
