@@ -26,6 +26,9 @@ def send(bootstrap: str, topic: str, values: list[bytes], **settings: Any) -> li
 
 
 def read(consumer: KafkaConsumer, count: int) -> list[Any]:
+    """`count` records. kafka-python 3.0.12 assigns nothing, for good, when it joins a group before it knows the topic's partitions."""
+    for topic in consumer.subscription() or ():
+        consumer.partitions_for_topic(topic)
     found: list[Any] = []
 
     def enough() -> bool:

@@ -9,6 +9,7 @@ import faulthandler
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,16 +26,18 @@ class Countdown:
     def __init__(self, path: str) -> None:
         self.path = path
         self.left: int | None = None
+        self._lock = threading.Lock()  # the loop and the flusher's threads come here
 
     def step(self) -> None:
-        if self.left is None:
-            if not os.path.exists(self.path):
-                return
-            self.left = int(Path(self.path).read_text())
-            os.unlink(self.path)
-        self.left -= 1
-        if self.left <= 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+        with self._lock:
+            if self.left is None:
+                if not os.path.exists(self.path):
+                    return
+                self.left = int(Path(self.path).read_text())
+                os.unlink(self.path)
+            self.left -= 1
+            if self.left <= 0:
+                os.kill(os.getpid(), signal.SIGKILL)
 
 
 class KillingFile(OsFile):
