@@ -19,6 +19,7 @@ NUMBERS = {
     "Transactions": [str(n) for n in range(1, 97)],
     "Clients": [str(n) for n in range(1, 45)],
 }
+EDGES = "FDLMOACU"  # families of the section Edges, each numbered from 1
 GOLDEN = {"wire/test_golden_txn.py": ("txn", "case-{:0>3}.json"), "wire/test_golden_clients.py": ("clients/cases", "{}.json")}
 ROWS = "unit/storage/test_damage_rows.py"
 
@@ -37,7 +38,7 @@ def tables() -> dict[str, list[Case]]:
     found: dict[str, list[Case]] = {}
     for section in (TESTS / "CASES.md").read_text().split("\n## ")[1:]:
         title, _, text = section.partition("\n")
-        rows = [line.strip("| ").split(" | ", 2) for line in text.splitlines() if re.match(r"\| [RD]?\d+ \|", line)]
+        rows = [line.strip("| ").split(" | ", 2) for line in text.splitlines() if re.match(r"\| [A-Z]?\d+ \|", line)]
         found[title] = [Case(*row) if len(row) == 3 else Case(row[0], row[-1], "") for row in rows]
     return found
 
@@ -98,7 +99,13 @@ def test_no_number_is_missing(title: str) -> None:
     assert [case.number for case in tables()[title]] == NUMBERS[title]
 
 
-@pytest.mark.parametrize("title", NUMBERS)
+@pytest.mark.parametrize("family", EDGES)
+def test_no_number_of_an_edge_is_missing(family: str) -> None:
+    numbers = [case.number for case in tables()["Edges"] if case.number.startswith(family)]
+    assert numbers == [f"{family}{n}" for n in range(1, len(numbers) + 1)]
+
+
+@pytest.mark.parametrize("title", [*NUMBERS, "Edges"])
 def test_every_case_has_a_test_or_a_reason(title: str) -> None:
     for case in tables()[title]:
         assert 0 < len(case.words.split()) <= 12, case
