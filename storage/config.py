@@ -258,7 +258,7 @@ class LogConfig:
         "log.flush.on.ack",
         BOOLEAN,
         True,
-        "Answer acks=all after fdatasync (group commit); false answers from the page cache as Kafka does.",
+        "Acknowledge (acks=1 as well as acks=all) after fdatasync (group commit); false does it from the page cache, as Kafka.",
         topic="flush.on.ack",
         ours=True,
     )

@@ -1,7 +1,7 @@
 """Produce (0), v3-13; advertised from 0 (KAFKA-18659), though a request below v3 closes the connection.
 
 v7: zstd. v8: record errors. v9: flexible. v12: a transactional batch adds its partition by itself (KIP-890). v13: topic ids.
-acks=0 gets no answer, and an error closes the connection. acks=1 is answered once written, acks=all once durable.
+acks=0 gets no answer, and an error closes the connection. acks=1 and acks=all are answered once durable, which is also when readers see it.
 Checks by request, then partition by partition; partitions succeed or fail one by one (Kafka's ReplicaManager.handleProduceAppend).
 """
 
@@ -69,7 +69,7 @@ class _Part:
         self.log: Log | None = None
         self.header: BatchHeader | None = None
         self.verified = False
-        self.end = -1  # offset that must be durable before acks=all is answered
+        self.end = -1  # offset that must be durable before the answer
         self.response: PartitionProduceResponse | None = None
 
     def refuse(self, code: ErrorCode, message: str | None = None, log_start: int = -1) -> None:
@@ -80,7 +80,7 @@ _lone_reader = LoneProduceReader()
 
 
 class _Durable:
-    """Answers a lone request of acks=all, called by the log."""
+    """Answers a lone request, called by the log."""
 
     __slots__ = ("answer", "lone", "slot", "version")
 
@@ -122,7 +122,7 @@ def _produce_lone(lone: LoneProduce, batch: memoryview, ctx: RequestContext) -> 
     broker.metrics.bytes_in += len(batch)
     answer = pack_lone_answer(lone, 0, info.base_offset, info.log_append_time_ms, info.log_start_offset)
     end = info.last_offset + 1
-    if lone.acks == 1 or log.high_watermark >= end:
+    if log.high_watermark >= end:
         return [answer]
     slot = Slot()
     log.when_durable(end, _Durable(slot, lone, answer, ctx.api_version))
@@ -338,10 +338,9 @@ def _append_and_answer(request: ProduceRequest, topics: Any, parts: list[_Part],
                 f"acks=0 produce to {failed.topic}-{failed.index} failed with {ErrorCode(failed.response.error_code).name}"
             )
         return None
-    if request.acks == -1:
-        outstanding = [part for part in parts if part.end >= 0 and part.log is not None and part.log.high_watermark < part.end]
-        if outstanding or waits:
-            return _when_durable(topics, outstanding, waits, ctx)
+    outstanding = [part for part in parts if part.end >= 0 and part.log is not None and part.log.high_watermark < part.end]
+    if outstanding or waits:
+        return _when_durable(topics, outstanding, waits, ctx)
     return _answer(topics, ctx)
 
 
