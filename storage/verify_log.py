@@ -226,7 +226,7 @@ class _PartitionAudit:
         for producer_id, state in self.replay.producers.items():
             mine, theirs = state.entry(producer_id), stored.pop(producer_id, None)
             if theirs is None:
-                if not self._may_be_forgotten(mine):
+                if not self._may_be_forgotten(mine, name):
                     self._mismatch(f"producer {producer_id} is missing, its last offset is {mine.last_offset}", offset, name)
             elif difference := self._difference(mine, theirs, offset):
                 self._mismatch(f"producer {producer_id}: {difference}", offset, name)
@@ -242,9 +242,11 @@ class _PartitionAudit:
         if not self.damaged:
             self.findings.error(Kind.SNAPSHOT_MISMATCH, message, offset=offset, file=name)
 
-    def _may_be_forgotten(self, entry: ProducerEntry) -> bool:
+    def _may_be_forgotten(self, entry: ProducerEntry, name: str) -> bool:
+        """Had the producer been silent for long enough when the snapshot was written?"""
         newest = max(state.timestamp for state in self.replay.producers.values())
-        return newest - entry.timestamp >= EXPIRATION_MS and entry.current_txn_first_offset < 0
+        written = (self.folder.path / name).stat().st_mtime_ns // 1_000_000
+        return max(newest, written) - entry.timestamp >= EXPIRATION_MS and entry.current_txn_first_offset < 0
 
     def _difference(self, mine: ProducerEntry, theirs: ProducerEntry, offset: int) -> str:
         """ "" when equal. What compaction or the log start took away cannot be compared."""

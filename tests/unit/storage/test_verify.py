@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import struct
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -390,6 +392,17 @@ def no_snapshot_after_a_clean_stop(data: Path) -> Expected:
     log = Partition(data, "idem-0")
     log.remove("snapshot", -1)
     return Kind.SNAPSHOT_MISSING, "idem-0", log.end
+
+
+@pytest.mark.parametrize("days", [0, 2])
+def test_a_producer_may_be_forgotten_that_was_silent_when_the_snapshot_was_written(directory: Path, days: int) -> None:
+    log = Partition(directory, "idem-0")
+    path = log.file("snapshot", -1)
+    none = struct.pack(">i", 0)
+    path.write_bytes(struct.pack(">hI", 1, crc32c(none)) + none)
+    written = log.batches(-1)[-1][1].max_timestamp / 1000 + days * 86_400
+    os.utime(path, (written, written))
+    assert [finding.kind for finding in verify(directory).errors] == [Kind.SNAPSHOT_MISMATCH] * (days == 0)
 
 
 @plant
