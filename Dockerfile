@@ -1,4 +1,5 @@
-# oncelog for containers: answers the environment variables of Apache Kafka's image (KAFKA_*), data under /var/lib/oncelog.
+# oncelog for containers: answers the environment variables of Apache Kafka's image (KAFKA_*, CLUSTER_ID), data under /var/lib/oncelog.
+# The health check asks 127.0.0.1:9092; other ports, TLS and SASL by ONCELOG_BOOTSTRAP, ONCELOG_SECURITY_PROTOCOL, ONCELOG_USERNAME ...
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY .ci/requirements/base.txt requirements.txt
@@ -13,9 +14,10 @@ RUN /opt/oncelog/bin/pip install --no-cache-dir --no-deps .
 
 FROM python:3.12-slim
 COPY --from=build /opt/oncelog /opt/oncelog
-ENV PATH=/opt/oncelog/bin:$PATH PYTHONUNBUFFERED=1
+# defaults, weaker than any setting: listeners of the user's are never replaced
+ENV PATH=/opt/oncelog/bin:$PATH PYTHONUNBUFFERED=1 ONCELOG_HOST=0.0.0.0 ONCELOG_DATA_DIR=/var/lib/oncelog
 VOLUME /var/lib/oncelog
 EXPOSE 9092
-HEALTHCHECK --interval=5s --timeout=3s --start-period=10s CMD ["oncelog", "ready", "--bootstrap", "127.0.0.1:9092"]
+HEALTHCHECK --interval=5s --timeout=3s --start-period=10s CMD ["oncelog", "ready"]
 ENTRYPOINT ["oncelog"]
-CMD ["serve", "--host", "0.0.0.0", "--data-dir", "/var/lib/oncelog"]
+CMD ["serve"]

@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from oncelog.broker.auth.config import AuthConfig
+from oncelog.broker.config_checks import check_together
+from oncelog.broker.environment import settings_in
 from oncelog.broker.known_settings import KNOWN_UNUSED
+from oncelog.broker.listeners import ListenerConfig, advertised_endpoints, bound_listeners
 from oncelog.coordinator.group_config import GroupConfig
 from oncelog.coordinator.txn_config import TxnConfig
 from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, STRING, Option, option, options_of, parse_settings, settings
@@ -32,7 +35,7 @@ class ServerConfig:
         "listeners", LIST, ("PLAINTEXT://127.0.0.1:9092",), "Where to listen: NAME://host:port, separated by commas."
     )
     advertised_listeners: tuple[str, ...] = option(
-        "advertised.listeners", LIST, (), "What clients are told to dial; a listener that is not named tells the address that was dialled."
+        "advertised.listeners", LIST, (), "What clients are told to dial: of `listeners`; one that is not named, an empty host and port 0 tell what was dialled."
     )
     listener_security_protocol_map: tuple[str, ...] = option(
         "listener.security.protocol.map",
@@ -43,7 +46,7 @@ class ServerConfig:
     controller_listener_names: tuple[str, ...] = option(
         "controller.listener.names", LIST, ("CONTROLLER",), "Listeners that are not bound here: there is no separate controller."
     )
-    log_dirs: tuple[str, ...] = option("log.dirs", LIST, (), "The data directory (one); --data-dir wins.", aliases=("log.dir",))
+    log_dirs: tuple[str, ...] = option("log.dirs", LIST, (), "The data directory, exactly one; --data-dir wins.", aliases=("log.dir",))
     max_frame_bytes: int = option("socket.request.max.bytes", INT, 104_857_600, "The largest request, in bytes.", at_least=1)
     connections_max_idle_ms: int = option("connections.max.idle.ms", LONG, 600_000, "Idle connections are closed after this many ms.")
     max_connections: int = option("max.connections", INT, 2**31 - 1, "The most connections at a time.", at_least=0)
@@ -81,18 +84,8 @@ SECTIONS: tuple[Any, ...] = (ServerConfig, LogConfig, TxnConfig, GroupConfig, Au
 
 
 @dataclass(frozen=True, slots=True)
-class ListenerConfig:
-    """One bound listener."""
-
-    name: str
-    host: str
-    port: int
-    security: str  # PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
-
-
-@dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """All settings of one broker. `values`: what was given, by Kafka's names; `advertised`: listener name -> (host, port)."""
+    """All settings of one broker. `values`: what was given, by Kafka's names; `advertised`: listener name -> (host, port) (see there)."""
 
     server: ServerConfig
     log: LogConfig
@@ -110,16 +103,19 @@ def load(values: Mapping[str, str]) -> BrokerConfig:
     server = parse_settings(ServerConfig, values)
     from oncelog.broker.config_catalog import with_coarse_units
 
-    return BrokerConfig(
+    listeners = bound_listeners(server, values)
+    config = BrokerConfig(
         server,
         parse_settings(LogConfig, with_coarse_units(values)),
         parse_settings(TxnConfig, values),
         parse_settings(GroupConfig, values),
         parse_settings(AuthConfig, values),
         dict(values),
-        _listeners(server),
-        dict(_advertised(server)),
+        listeners,
+        advertised_endpoints(server, values, listeners),
     )
+    check_together(config)
+    return config
 
 
 def known_options() -> dict[str, Option]:
@@ -161,32 +157,13 @@ def merge(
     merged = dict(defaults or {})
     if config_file is not None:
         merged.update(read_properties(config_file.read_text(encoding="utf-8")))
-    known = known_options()
-    ignored = []
-    for name, value in from_environment(environment).items():
-        if name in known or name in KNOWN_UNUSED or name.startswith("listener.name."):
-            merged[name] = value
-        else:
-            ignored.append(name)
-    if ignored:
-        _log.info("environment variables that name no setting are ignored: %s", ", ".join(sorted(ignored)))
+    merged.update(settings_in(environment, {*known_options(), *KNOWN_UNUSED}))
     for text in overrides:
         name, separator, value = text.partition("=")
         if not separator:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"--override takes key=value, not {text!r}")
         merged[name.strip()] = value.strip()
     return merged
-
-
-def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """`KAFKA_LOG_DIRS=x` -> `log.dirs=x`, by the rule of Kafka's container image."""
-    found = {}
-    for name, value in environment.items():
-        if name.startswith("KAFKA_"):
-            key = name.removeprefix("KAFKA_").lower()
-            key = key.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
-            found[key] = value
-    return found
 
 
 def read_properties(text: str) -> dict[str, str]:
@@ -201,41 +178,3 @@ def read_properties(text: str) -> dict[str, str]:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"line {number} is not key=value: {line!r}")
         values[found[1]] = found[2].strip()
     return values
-
-
-_ADDRESS = re.compile(r"^([A-Za-z0-9_.-]+)://(\[[0-9a-fA-F:.]+\]|[^:]*):(-?\d+)$")
-
-
-def _addresses(texts: Iterable[str], name: str) -> Iterable[tuple[str, str, int]]:
-    for text in texts:
-        found = _ADDRESS.match(text)
-        if found is None or not 0 <= int(found[3]) <= 65535:
-            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name}: {text!r} is not NAME://host:port")
-        yield found[1].upper(), found[2].strip("[]"), int(found[3])
-
-
-def _listeners(server: ServerConfig) -> tuple[ListenerConfig, ...]:
-    protocols = dict(entry.upper().partition(":")[::2] for entry in server.listener_security_protocol_map)
-    protocols |= {name: name for name in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL") if name not in protocols}
-    controllers = {name.upper() for name in server.controller_listener_names}
-    bound = []
-    for name, host, port in _addresses(server.listeners, "listeners"):
-        if name in controllers:
-            continue
-        security = protocols.get(name)
-        if security not in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"):
-            raise KafkaError(
-                ErrorCode.INVALID_CONFIG, f"listener {name} has no security protocol in listener.security.protocol.map ({security})"
-            )
-        bound.append(ListenerConfig(name, host or "0.0.0.0", port, security))
-    names = [listener.name for listener in bound]
-    if not bound or len(set(names)) != len(names):
-        raise KafkaError(ErrorCode.INVALID_CONFIG, f"listeners must name at least one listener, each once: {', '.join(server.listeners)}")
-    return tuple(bound)
-
-
-def _advertised(server: ServerConfig) -> Iterable[tuple[str, tuple[str, int]]]:
-    for name, host, port in _addresses(server.advertised_listeners, "advertised.listeners"):
-        if not host or host == "0.0.0.0":
-            raise KafkaError(ErrorCode.INVALID_CONFIG, f"advertised.listeners: {name} needs a host that clients can dial")
-        yield name, (host, port)

@@ -78,9 +78,9 @@ class BrokerContext:
     metadata: MetadataCache
 
     def endpoint_for(self, connection: Any) -> tuple[str, int]:
-        """(host, port) to tell a client of `connection`: the listener's advertised address, else the one it dialled."""
-        advertised = self.config.advertised.get(connection.listener_name)
-        return advertised if advertised is not None else connection.local_address
+        """(host, port) to tell a client of `connection`: the listener's advertised address, where it has none the one it dialled."""
+        host, port = self.config.advertised.get(connection.listener_name, ("", 0))
+        return (host, port) if host and port else (host or connection.local_address[0], port or connection.local_address[1])
 
 
 class RequestContext:

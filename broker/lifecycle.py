@@ -8,11 +8,12 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oncelog.broker.config import SECTIONS, BrokerConfig, ListenerConfig
+from oncelog.broker.config import SECTIONS, BrokerConfig
 from oncelog.broker.context import BrokerContext
 from oncelog.broker.dispatch import ApiRegistry
 from oncelog.broker.fetch_sessions import FetchSessions
 from oncelog.broker.file_limits import FileLimits, shares
+from oncelog.broker.listeners import ListenerConfig
 from oncelog.broker.metadata_cache import MetadataCache
 from oncelog.broker.metrics import Metrics
 from oncelog.broker.requests import RequestHandler
@@ -56,7 +57,7 @@ class Broker:
             data_dir,
             config.log,
             flusher,
-            node_id=config.server.node_id,
+            node_id=config.server.node_id if {"node.id", "broker.id"} & config.values.keys() else None,
             cluster_id=config.server.cluster_id or None,
             max_open_files=self._files.logs,
         )

@@ -36,9 +36,9 @@ def serve(
     Parameters
     ----------
     port
-        Port to listen on; 0 picks a free one and prints it. Default: 9092, or `listeners` of the settings.
+        Port to listen on; 0 picks a free one and prints it. Default: 9092. Refused when `listeners` of the settings name another.
     host
-        Address to listen on. Default: 127.0.0.1, or `listeners` of the settings.
+        Address to listen on. Default: 127.0.0.1. Refused when `listeners` of the settings name another.
     data_dir
         Where the log lives. Default: `log.dirs` of the settings, else the user's data folder.
     config
@@ -48,12 +48,13 @@ def serve(
     fast
         Acknowledge from the page cache as Apache Kafka does (log.flush.on.ack=false): a power cut may lose acknowledged records.
     """
+    from oncelog.broker.start_settings import data_directory, start_settings
     from oncelog.protocol.errors import KafkaError
 
     try:
         _log_to_stderr()
-        settings = _settings(port, host, data_dir, config, override, fast)
-        directory = _data_dir(settings, data_dir)
+        settings = start_settings(port, host, config, override, fast, os.environ)
+        directory = data_directory(settings, data_dir, os.environ)
         return _run(settings, directory)
     except KafkaError as error:
         return _fail(error.message or error.code.name)
@@ -92,33 +93,6 @@ def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
 def _fail(message: str) -> int:
     sys.stderr.write(f"oncelog: {message}\n")
     return FAILED
-
-
-def _settings(
-    port: int | None, host: str | None, data_dir: Path | None, file: Path | None, override: Sequence[str], fast: bool
-) -> dict[str, str]:
-    from oncelog.broker.config import merge
-
-    values = merge(file, os.environ, override)
-    if fast:
-        values["log.flush.on.ack"] = "false"
-    if port is not None or host is not None or "listeners" not in values:
-        if "listeners" in values and (port is not None or host is not None):
-            _log.info("--host and --port replace listeners=%s", values["listeners"])
-        address = host if host is not None else "127.0.0.1"
-        values["listeners"] = f"PLAINTEXT://{f'[{address}]' if ':' in address else address}:{9092 if port is None else port}"
-    return values
-
-
-def _data_dir(values: dict[str, str], given: Path | None) -> Path:
-    if given is not None:
-        return given.resolve()
-    named = values.get("log.dirs", values.get("log.dir"))
-    if named is not None:
-        return Path(named.split(",")[0]).resolve()
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("oncelog"))
 
 
 def _run(values: dict[str, str], directory: Path) -> int:

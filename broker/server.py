@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from oncelog.broker.auth.sasl import SaslSettings, SaslState
-from oncelog.broker.config import ListenerConfig
 from oncelog.broker.connection import Connection
+from oncelog.broker.listeners import ListenerConfig
 from oncelog.broker.metrics import Metrics
 from oncelog.broker.requests import RequestHandler
 
@@ -103,7 +103,9 @@ class Listener:
             _log.warning("%s listener=%s client=%s", text, self.name, host)
 
     def reap_idle(self, now_ms: float, idle_ms: float) -> None:
-        """Close the connections that have been silent for longer (`connections.max.idle.ms`)."""
+        """Close the connections that have been silent for longer (`connections.max.idle.ms`; negative: none)."""
+        if idle_ms < 0:
+            return
         for connection in list(self.connections):
             since = connection.idle_since()
             if since is not None and now_ms - since > idle_ms:

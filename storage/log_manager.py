@@ -32,6 +32,7 @@ from oncelog.storage.recovery import Remembered, new_log, open_log
 from oncelog.storage.topics import Topic, TopicRegistry, with_configs
 from oncelog.storage.upkeep import Upkeep
 
+DEFAULT_NODE_ID = 1
 _SYNCED_ONE_BY_ONE = 16  # logs; for more, the whole volume is synced at once
 
 Done = Callable[[KafkaError | None], None]
@@ -50,7 +51,7 @@ class LogManager:
         defaults: LogConfig,
         flusher: Flusher,
         *,
-        node_id: int = 1,
+        node_id: int | None = None,
         cluster_id: str | None = None,
         max_open_files: int = DEFAULT_LIMIT,
     ) -> None:
@@ -58,12 +59,12 @@ class LogManager:
         self.data_dir = data_dir
         self.defaults = defaults
         self.flusher = flusher
-        self.node_id = node_id
+        self.node_id = DEFAULT_NODE_ID if node_id is None else node_id
         self.cluster_id = cluster_id or ""
         self.topics = TopicRegistry(env.fs, data_dir, flusher)
         self.descriptors = Descriptors(env.fs, max_open_files)
         self.on_topic_deleted: list[Callable[[str], None]] = []
-        self._asked_cluster_id = cluster_id
+        self._asked_cluster_id, self._asked_node_id = cluster_id, node_id
         self._logs: dict[TopicPartition, Log] = {}
         self._lock: object | None = None
         self.offload = flusher.offload if isinstance(flusher, ThreadFlusher) else None
@@ -85,12 +86,12 @@ class LogManager:
             raise BlockingIOError(
                 error.errno, f"{self.data_dir} is in use by another process (it holds {self.data_dir / '.lock'})"
             ) from error
+        self._identify()
         marker = self.data_dir / checkpoints.CLEAN_MARKER
         self._clean = fs.exists(marker)
         if self._clean:
             fs.unlink(marker)
             fs.sync_dir(self.data_dir)
-        self._identify()
         self.topics.load()
         self._load_logs()
         self._upkeep.started()
@@ -100,10 +101,16 @@ class LogManager:
         known = checkpoints.read_meta_properties(self.env.fs, path)
         stored = known.get("cluster.id")
         if stored and self._asked_cluster_id and stored != self._asked_cluster_id:
-            raise ValueError(f"{path} belongs to cluster {stored}, not to {self._asked_cluster_id}")
+            raise ValueError(
+                f"{path} belongs to cluster {stored}, not to {self._asked_cluster_id}: set that cluster.id, or another directory"
+            )
         self.cluster_id = stored or self._asked_cluster_id or uuid_to_kafka(self.env.random.uuid())
         node_id = known.get("node.id", known.get("broker.id", ""))
         if node_id.isdecimal():
+            if self._asked_node_id not in (None, int(node_id)):
+                raise ValueError(
+                    f"{path} belongs to node {node_id}, not to {self._asked_node_id}: set node.id={node_id}, or another directory"
+                )
             self.node_id = int(node_id)
         directory_id = known.get("directory.id") or uuid_to_kafka(self.env.random.uuid())
         wanted = {"version": "1", "cluster.id": self.cluster_id, "node.id": str(self.node_id), "directory.id": directory_id}

@@ -13,6 +13,10 @@ from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, PASSWORD, STRI
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
+def _some(value: tuple[str, ...]) -> str | None:
+    return None if value else "must not be empty"
+
+
 def _known_authorizer(value: str) -> str | None:
     return None if value in ("", STANDARD_AUTHORIZER) else f"only {STANDARD_AUTHORIZER} is served"
 
@@ -100,7 +104,7 @@ class AuthConfig:
         one_of=("required", "requested", "none"),
     )
     ssl_enabled_protocols: tuple[str, ...] = option(
-        "ssl.enabled.protocols", LIST, ("TLSv1.2", "TLSv1.3"), "TLS versions accepted.", one_of=("TLSv1.2", "TLSv1.3")
+        "ssl.enabled.protocols", LIST, ("TLSv1.2", "TLSv1.3"), "TLS versions accepted.", one_of=("TLSv1.2", "TLSv1.3"), validate=_some
     )
     ssl_cipher_suites: tuple[str, ...] = option(
         "ssl.cipher.suites", LIST, (), "Cipher suites by OpenSSL or IANA name, for TLS 1.2; empty: the defaults of the Python build."

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from support.process import wait_until
 
@@ -69,3 +73,73 @@ def test_the_brokers_command_serves_with_the_services_environment(tmp_path: Path
     finally:
         process.terminate()
         assert process.wait(20) == 0
+
+
+def image(user: dict[str, str], data: Path) -> tuple[list[str], dict[str, str]]:
+    """The image's command and environment with those of a user laid over it, to be run by hand."""
+    text = (ROOT / "Dockerfile").read_text()
+    (command,) = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
+    environment = dict(part.split("=", 1) for line in re.findall(r"^ENV (.*)$", text, re.MULTILINE) for part in shlex.split(line))
+    assert environment["ONCELOG_DATA_DIR"] in re.findall(r"^VOLUME (.*)$", text, re.MULTILINE)
+    arguments = [sys.executable, "-m", "oncelog.broker", *json.loads(command)]
+    return arguments, {**environment, "ONCELOG_DATA_DIR": str(data), **user, "PYTHONPATH": str(ROOT / ".src")}
+
+
+def run_image(user: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """The image's command, when it is to end by itself."""
+    command, environment = image(user, folder / "data")
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_the_image_never_opens_another_door_than_the_users(tmp_path: Path) -> None:
+    """A listener that wants SASL stays the only one, and stays what it is."""
+    command, environment = image({"KAFKA_LISTENERS": "SASL_PLAINTEXT://127.0.0.1:0"}, tmp_path / "data")
+    output = tmp_path / "out"
+    with output.open("wb") as out:
+        process = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        wait_until(lambda: b"Kafka Server started" in output.read_bytes() or process.poll() is not None, 20, "the start")
+        text = output.read_text()
+        (where,) = re.findall(r"listening on (.*)", text)
+        found = re.fullmatch(r"SASL_PLAINTEXT://127\.0\.0\.1:(\d+)", where)
+        assert found, text
+        with socket.create_connection(("127.0.0.1", int(found[1])), 5) as connection:
+            connection.sendall(bytes.fromhex("0000000e 0003 0001 00000001 ffff 00000000"))  # Metadata
+            assert connection.recv(100) == b""
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+REFUSED_STARTS = {
+    "a listener that needs a key": {"KAFKA_LISTENERS": "SASL_SSL://127.0.0.1:0"},
+    "two directories": {"KAFKA_LOG_DIRS": "/tmp/a,/tmp/b"},
+    "a misspelt name": {"KAFKA_LISTENRS": "SASL_SSL://127.0.0.1:0"},
+    "an advertised listener that is none": {"KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:0", "KAFKA_ADVERTISED_LISTENERS": "SSL://h:1"},
+    "an advertised listener that needs a key": {"KAFKA_ADVERTISED_LISTENERS": "SSL://localhost:0"},
+    "a super user without a type": {"KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:0", "KAFKA_SUPER_USERS": "alice"},
+    "no TLS version": {"KAFKA_LISTENERS": "SSL://127.0.0.1:0", "KAFKA_SSL_ENABLED_PROTOCOLS": ""},
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_STARTS)
+def test_the_image_refuses_in_one_line(tmp_path: Path, case: str) -> None:
+    ended = run_image(REFUSED_STARTS[case], tmp_path)
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    lines = [line for line in ended.stderr.splitlines() if line.startswith("oncelog: ")]
+    assert len(lines) == 1, ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_directory_keeps_its_node_and_its_cluster(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "meta.properties").write_text("version=1\ncluster.id=4L6g3nShT-eMCtK--X86sw\nnode.id=4\n")
+    (tmp_path / "data" / ".kafka_cleanshutdown").touch()
+    before = {path.name: path.read_bytes() for path in (tmp_path / "data").iterdir()}
+    for user, said in (({"KAFKA_NODE_ID": "5"}, "belongs to node 4, not to 5"), ({"CLUSTER_ID": "AAAAAAAAAAAAAAAAAAAAAA"}, "not to AAAA")):
+        ended = run_image({"KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:0", **user}, tmp_path)
+        assert ended.returncode == 1
+        assert said in ended.stderr
+    after = {path.name: path.read_bytes() for path in (tmp_path / "data").iterdir() if path.name != ".lock"}
+    assert after == before

@@ -17,9 +17,10 @@ from oncelog.broker.auth.sasl import SaslSettings
 from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credential_of, salted_password
 from oncelog.broker.auth.tls import peer_principal, principal_mapper, server_context
 from oncelog.broker.commands.wire_client import ConnectFailure, Security, WireClient
-from oncelog.broker.config import ListenerConfig, load
+from oncelog.broker.config import load
 from oncelog.broker.context import BrokerContext
 from oncelog.broker.dispatch import ApiRegistry
+from oncelog.broker.listeners import ListenerConfig
 from oncelog.broker.metrics import Metrics
 from oncelog.broker.requests import RequestHandler
 from oncelog.broker.server import Listener

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from oncelog.broker.config import ListenerConfig, from_environment, load, merge, read_properties
+from oncelog.broker.config import load, merge, read_properties
+from oncelog.broker.environment import from_environment
+from oncelog.broker.listeners import ListenerConfig
 from oncelog.protocol.errors import KafkaError
 
 
