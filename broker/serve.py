@@ -31,7 +31,7 @@ def serve(
     override: tuple[str, ...] = (),
     fast: bool = False,
 ) -> int:
-    """Run a broker until SIGTERM or Ctrl-C; a second signal ends it at once.
+    """Run a broker until SIGTERM, SIGHUP or Ctrl-C; a second SIGTERM or Ctrl-C ends it at once.
 
     Parameters
     ----------
@@ -123,8 +123,9 @@ async def _serve(settings: BrokerConfig, directory: Path) -> int:
 
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _stop, stopping)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:  # under nohup it stays ignored
+            loop.add_signal_handler(number, _stop, stopping, number)
     broker = Broker(system_env(), directory, settings, ThreadFlusher(loop), claim())
     try:
         await broker.start()
@@ -142,7 +143,9 @@ async def _serve(settings: BrokerConfig, directory: Path) -> int:
     return 0
 
 
-def _stop(stopping: asyncio.Event) -> None:
+def _stop(stopping: asyncio.Event, number: signal.Signals) -> None:
+    if number == signal.SIGHUP and stopping.is_set():
+        return  # a terminal that closes sends several, systemd one behind SIGTERM: nobody is impatient
     if stopping.is_set():  # asked a second time: at once, and recovery will do the rest
         os._exit(128 + signal.SIGTERM)
     stopping.set()

@@ -55,6 +55,7 @@ class Listener:
         self._sasl = sasl
         self._told: set[tuple[str, str]] = set()
         self._server: asyncio.Server | None = None
+        self._empty: asyncio.Future[None] | None = None  # while closing: done when the last connection has ended
 
     async def open(self) -> None:
         """Accept connections. Raises OSError when the address cannot be had."""
@@ -64,16 +65,22 @@ class Listener:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """Accept no more and end what is open."""
+        """Accept no more and end what is open; when it returns, no connection is left that could be served."""
         if self._server is None:
             return
+        self._empty = asyncio.get_running_loop().create_future()
         self._server.close()
         for connection in list(self.connections):
             connection.abort()
+        if self.connections:
+            await self._empty
         await self._server.wait_closed()
 
     def opened(self, connection: Connection) -> None:
         transport = connection.transport
+        if self._empty is not None:  # accepted in the last moment
+            connection.abort()
+            return
         transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
         raw = transport.get_extra_info("socket")
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
@@ -88,6 +95,8 @@ class Listener:
         if connection in self.connections:
             self.connections.discard(connection)
             self._metrics.connections -= 1
+        if self._empty is not None and not self.connections and not self._empty.done():
+            self._empty.set_result(None)
 
     def new_sasl_state(self) -> SaslState | None:
         return SaslState(self._sasl) if self._sasl is not None else None

@@ -488,8 +488,11 @@ class Log:
     def close(self) -> None:
         """Orderly stop: everything on disk, indexes trimmed, producer state at the log end. Raises KafkaError(56)."""
         self._check_online()
-        if self.before_first_write is not None:
-            return
+        if self.before_first_write is None:
+            self._settle_files()
+        self.retire("the broker has stopped")  # whoever still holds the log is refused: nobody would write it out
+
+    def _settle_files(self) -> None:
         self.flush()
         active = self.segments.active
         try:

@@ -73,6 +73,7 @@ class LogManager:
         self._leader_epochs: dict[str, dict[int, int]] = {}
         self._upkeep = Upkeep(self)
         self._clean = False
+        self._stopped = False
 
     # -- life
 
@@ -157,7 +158,8 @@ class LogManager:
             self._leader_epochs.setdefault(tp.topic, {})[tp.partition] = log.leader_epoch
 
     def stop(self) -> None:
-        """Orderly stop; the clean marker is written only when every log could be closed."""
+        """Orderly stop: from here on no log takes anything; the clean marker is the last that is written, if every log could be closed."""
+        self._stopped = True
         self._upkeep.cleaner.close()
         self.flusher.close()
         self.folders.rename_all()
@@ -208,7 +210,7 @@ class LogManager:
 
     def _first_use(self, tp: TopicPartition) -> Log | None:
         topic = self.topics.get(tp.topic)
-        if topic is None or not 0 <= tp.partition < topic.partitions:
+        if topic is None or not 0 <= tp.partition < topic.partitions or self._stopped:
             return None
         folder, config = self.folders.path(tp), self.config_of(topic.name)
         log = new_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher)

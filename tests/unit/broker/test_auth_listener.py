@@ -18,6 +18,7 @@ from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credenti
 from oncelog.broker.auth.tls import peer_principal, principal_mapper, server_context
 from oncelog.broker.commands.wire_client import ConnectFailure, Security, WireClient
 from oncelog.broker.config import load
+from oncelog.broker.connection import Connection
 from oncelog.broker.context import BrokerContext
 from oncelog.broker.dispatch import ApiRegistry
 from oncelog.broker.listeners import ListenerConfig
@@ -41,6 +42,25 @@ class Store:
 
     def put(self, section: str, key: str, value: Any) -> None:
         self.sections.setdefault(section, {})[key] = value
+
+
+class FakeTransport:
+    """Of a connection that was accepted when the listener had closed."""
+
+    aborted = False
+
+    def get_extra_info(self, name: str) -> Any:
+        return {"peername": ("1.2.3.4", 5), "sockname": ("127.0.0.1", 9092)}.get(name)
+
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+    def close(self) -> None: ...
 
 
 class Running:
@@ -206,3 +226,29 @@ def test_sasl_over_tls(pem: Path) -> None:
             assert users(client) == 0
     finally:
         running.close()
+
+
+def test_a_connection_accepted_in_the_last_moment_is_not_served() -> None:
+    """It was in the loop's queue when the listener closed: the logs are closed by the time it is opened."""
+    running = Running(security="PLAINTEXT")
+    running.close()
+    served: list[int] = []
+    running.listener._handler.handle = lambda frame, connection: served.append(1)  # type: ignore[assignment,method-assign,misc]
+    late = Connection(running.listener, running.listener._handler)
+    transport = FakeTransport()
+    late.connection_made(transport)  # type: ignore[arg-type]
+    buffer = late.get_buffer(-1)
+    buffer[:5] = b"\0\0\0\1x"
+    late.buffer_updated(5)
+    assert not served
+    assert transport.aborted
+    assert not running.listener.connections
+
+
+def test_closing_waits_for_the_end_of_every_connection() -> None:
+    running = Running(security="PLAINTEXT")
+    with running.client() as client:
+        assert users(client) == 31
+        assert running.listener.connections
+        running.close()
+        assert not running.listener.connections

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.records import build_batch
 from oncelog.storage.flush import FlushTarget, ThreadFlusher
 from support.simfs import SimFileSystem
 from support.storage_kit import T0, Kit, offsets
@@ -366,3 +367,31 @@ def test_a_sealed_segment_is_not_read_again_after_a_kill() -> None:
     kit.manager.maintenance(T0)
     text = kit.fs.read(DATA / "recovery-point-offset-checkpoint").decode()
     assert text == f"0\n1\nt 0 {kit.log.log_end_offset}\n"
+
+
+def test_a_closed_log_refuses(tmp_path: Path) -> None:
+    """Whoever still holds it when the broker has stopped, and whoever asks for one then: nobody would write it out."""
+    kit = Kit(tmp_path)
+    kit.create()
+    kit.append(1)
+    kit.manager.create_topic("unwritten", 2)
+    log, unwritten = kit.log, kit.manager.log(TopicPartition("unwritten", 0))
+    assert unwritten is not None
+    manager = kit.manager
+    kit.stop()
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    batch = bytearray(build_batch([(T0, None, b"late")]))
+    told: list[KafkaError | None] = []
+    for closed in (log, unwritten):
+        with pytest.raises(KafkaError) as refused:
+            closed.append(batch, T0)
+        assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+        with pytest.raises(KafkaError):
+            closed.append_marker(1, 0, 0, True, T0)
+        closed.when_durable(closed.log_end_offset + 1, told.append)
+    assert all(error is not None for error in told)
+    assert len(told) == 2
+    assert manager.log(TopicPartition("unwritten", 1)) is None
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    kit.start()
+    assert kit.log.log_end_offset == 1
