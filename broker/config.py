@@ -35,7 +35,10 @@ class ServerConfig:
         "listeners", LIST, ("PLAINTEXT://127.0.0.1:9092",), "Where to listen: NAME://host:port, separated by commas."
     )
     advertised_listeners: tuple[str, ...] = option(
-        "advertised.listeners", LIST, (), "What clients are told to dial: of `listeners`; one that is not named, an empty host and port 0 tell what was dialled."
+        "advertised.listeners",
+        LIST,
+        (),
+        "What clients are told to dial: of `listeners`; one that is not named, an empty host and port 0 tell what was dialled.",
     )
     listener_security_protocol_map: tuple[str, ...] = option(
         "listener.security.protocol.map",
