@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP while clients connect and produce: what was acknowledged is there after the next start, which has nothing to recover."""
+"""SIGTERM and SIGHUP while clients connect and produce: what was acknowledged is there after the next start, which recovers nothing."""
 
 from __future__ import annotations
 
