@@ -15,7 +15,7 @@ from typing import Any
 from oncelog.broker.auth.config import AuthConfig
 from oncelog.broker.config_checks import check_together
 from oncelog.broker.environment import settings_in
-from oncelog.broker.known_settings import KNOWN_UNUSED
+from oncelog.broker.known_settings import KNOWN_UNUSED, accepted_options
 from oncelog.broker.listeners import ListenerConfig, advertised_endpoints, bound_listeners
 from oncelog.coordinator.group_config import GroupConfig
 from oncelog.coordinator.txn_config import TxnConfig
@@ -68,19 +68,11 @@ class ServerConfig:
     fetch_session_slots: int = option(
         "max.incremental.fetch.session.cache.slots", INT, 1000, "The most incremental fetch sessions.", at_least=0
     )
-    retention_check_interval_ms: int = option(
-        "log.retention.check.interval.ms", LONG, 300_000, "How often to look for segments to delete, in ms.", at_least=1
-    )
     unstable_api_versions: bool = option("unstable.api.versions.enable", BOOLEAN, False, "Serve API versions that Kafka calls unstable.")
-    inter_broker_listener_name: str = option("inter.broker.listener.name", STRING, "", "Accepted; there are no other brokers.")
-    min_insync_replicas: int = option("min.insync.replicas", INT, 1, "Accepted; the effective minimum on one node is 1.", at_least=1)
-    request_timeout_ms: int = option("request.timeout.ms", INT, 30_000, "Accepted for tools that read it.")
     partition_page_limit: int = option(
-        "max.request.partition.size.limit", INT, 2000, "The most partitions of one answer of DescribeTopicPartitions."
+        "max.request.partition.size.limit", INT, 2000, "The most partitions of one answer of DescribeTopicPartitions.", at_least=1
     )
     cluster_id: str = option("cluster.id", STRING, "", "The cluster id of a new data directory; empty: a random one.", ours=True)
-    flush_threads: int = option("num.recovery.threads.per.data.dir", INT, 2, "Accepted; recovery reads tails only.")
-    queued: int = option("num.network.threads", INT, 1, "Accepted; one loop serves all.")
 
 
 SECTIONS: tuple[Any, ...] = (ServerConfig, LogConfig, TxnConfig, GroupConfig, AuthConfig)
@@ -122,10 +114,10 @@ def load(values: Mapping[str, str]) -> BrokerConfig:
 
 
 def known_options() -> dict[str, Option]:
-    """Every setting by each of its broker level names."""
+    """Every setting that we act on, by each of its broker level names."""
     from oncelog.broker.config_catalog import broker_options
 
-    found = dict(broker_options(SECTIONS))
+    found = {name: declared for name, declared in broker_options(SECTIONS).items() if name not in accepted_options()}
     for section in SECTIONS:
         for declared in options_of(section).values():
             for name in (declared.kafka_name, *declared.aliases):
@@ -139,10 +131,10 @@ def check_names(values: Mapping[str, str]) -> None:
     unused = []
     for name in values:
         plain = re.sub(r"^listener\.name\.[^.]+\.(?:(?:plain|scram-sha-256|scram-sha-512)\.)?", "", name)
-        if plain in known:
-            continue
         if plain in KNOWN_UNUSED or plain.startswith(("metric.reporters", "confluent.")):
             unused.append(name)
+            continue
+        if plain in known:
             continue
         import difflib
 

@@ -1,7 +1,8 @@
 """Which settings there are, by resource: what DescribeConfigs lists and the alter requests accept.
 
 Topics: the 33 names of Apache Kafka 4.3.0 (`TopicConfig`), those of LogConfig and the ones below that have no effect on one node.
-Brokers: every option of the settings classes. Groups: the options a single group may override. Client metrics: three names.
+Brokers: every option of the settings classes, and what is accepted without effect. Client metrics: three names.
+Groups: `group_overrides.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Any
 
-from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, LONG_MAX, Option, option, options_of, settings
+from oncelog.broker.known_settings import accepted_options
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, LONG_MAX, STRING, Option, option, options_of, settings
 from oncelog.storage.config import LogConfig
 
 
@@ -42,25 +44,32 @@ class ConfigSource(IntEnum):
 class ReplicationAndTieringConfig:
     """Topic settings about other brokers and remote storage: kept and shown, without effect here."""
 
-    remote_storage_enable: bool = option("", BOOLEAN, False, "Tiered storage; without effect.", topic="remote.storage.enable")
-    remote_log_copy_disable: bool = option("", BOOLEAN, False, "Tiered storage; without effect.", topic="remote.log.copy.disable")
-    remote_log_delete_on_disable: bool = option("", BOOLEAN, False, "Tiered storage; without effect.", topic="remote.log.delete.on.disable")
+    remote_storage_enable: bool = option("", BOOLEAN, False, "Accepted; there is no tiered storage.", topic="remote.storage.enable")
+    remote_log_copy_disable: bool = option("", BOOLEAN, False, "Accepted; there is no tiered storage.", topic="remote.log.copy.disable")
+    remote_log_delete_on_disable: bool = option(
+        "", BOOLEAN, False, "Accepted; there is no tiered storage.", topic="remote.log.delete.on.disable"
+    )
     local_retention_ms: int = option(
-        "log.local.retention.ms", LONG, -2, "Tiered storage; without effect (-2: as retention.ms).", topic="local.retention.ms", at_least=-2
+        "log.local.retention.ms",
+        LONG,
+        -2,
+        "Accepted; there is no tiered storage (-2: as retention.ms).",
+        topic="local.retention.ms",
+        at_least=-2,
     )
     local_retention_bytes: int = option(
         "log.local.retention.bytes",
         LONG,
         -2,
-        "Tiered storage; without effect (-2: as retention.bytes).",
+        "Accepted; there is no tiered storage (-2: as retention.bytes).",
         topic="local.retention.bytes",
         at_least=-2,
     )
     leader_throttled: tuple[str, ...] = option(
-        "", LIST, (), "Replicas to throttle; there is one broker, so without effect.", topic="leader.replication.throttled.replicas"
+        "", LIST, (), "Accepted; there is no replication to throttle.", topic="leader.replication.throttled.replicas"
     )
     follower_throttled: tuple[str, ...] = option(
-        "", LIST, (), "Replicas to throttle; there is one broker, so without effect.", topic="follower.replication.throttled.replicas"
+        "", LIST, (), "Accepted; there is no replication to throttle.", topic="follower.replication.throttled.replicas"
     )
 
 
@@ -95,6 +104,7 @@ class FormerNameConfig:
     """Settings under a name that `aliases` would hide from DescribeConfigs."""
 
     broker_id: int = option("broker.id", INT, -1, "The node id of this broker; node.id is its newer name.")
+    log_dir: tuple[str, ...] = option("log.dir", LIST, ("/tmp/kafka-logs",), "The data directory where log.dirs is not given.")
 
 
 @settings
@@ -110,14 +120,11 @@ class ClientMetricsConfig:
 
 _UNIT_OPTIONS = {declared.kafka_name: declared for declared in options_of(TimeUnitConfig).values()}
 
-# what a single group may override, and the broker's setting it overrides (KIP-1043)
-GROUP_NAMES = {
-    "consumer.session.timeout.ms": "group.consumer.session.timeout.ms",
-    "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
-    "consumer.assignment.interval.ms": "group.consumer.assignment.interval.ms",
-}
 # broker settings without a topic level name that Kafka alters at run time
 _ALSO_DYNAMIC = ("group.consumer.assignment.interval.ms", "ssl.")
+# where the file names none, Kafka has none: a setting in milliseconds where a coarser one has it, and what every file must name
+_NO_DEFAULT = (*SYNONYMS, "node.id", "log.dirs", "advertised.listeners")
+_TEXTS = ("listener.security.protocol.map", "ssl.principal.mapping.rules")  # lists that Kafka declares as text
 
 
 def is_kafkas(declared: Option) -> bool:
@@ -151,21 +158,18 @@ def topic_options() -> dict[str, Option]:
 
 def broker_options(classes: Iterable[Any]) -> dict[str, Option]:
     """Broker level name -> option. What has a topic level name can be altered while the broker runs (`DynamicLogConfig`)."""
-    found: dict[str, Option] = {}
+    found: dict[str, Option] = dict(accepted_options())
     for cls in (ReplicationAndTieringConfig, TimeUnitConfig, FormerNameConfig, *classes):
         for declared in options_of(cls).values():
             if not declared.kafka_name or declared.kafka_name.startswith("internal."):
                 continue
-            # no default in Kafka: a setting in milliseconds where a coarser one has it, and the node id
-            default = None if declared.kafka_name in (*SYNONYMS, "node.id") else declared.default
+            text = declared.kafka_name in _TEXTS
+            default = None if declared.kafka_name in _NO_DEFAULT else declared.default
             dynamic = declared.dynamic or declared.topic_name is not None or declared.kafka_name.startswith(_ALSO_DYNAMIC)
-            found[declared.kafka_name] = dataclasses.replace(declared, dynamic=dynamic, default=default)
+            found[declared.kafka_name] = dataclasses.replace(
+                declared, dynamic=dynamic and not text, default=default, type=STRING if text else declared.type
+            )
     return found
-
-
-def group_options(of_broker: dict[str, Option]) -> dict[str, Option]:
-    """Group level name -> option, of those the broker has."""
-    return {name: dataclasses.replace(of_broker[parent], dynamic=True) for name, parent in GROUP_NAMES.items() if parent in of_broker}
 
 
 def client_metrics_options() -> dict[str, Option]:

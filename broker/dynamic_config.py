@@ -22,7 +22,6 @@ from oncelog.broker.config_catalog import (
     ConfigSource,
     broker_options,
     client_metrics_options,
-    group_options,
     in_milliseconds,
     is_kafkas,
     topic_options,
@@ -30,8 +29,10 @@ from oncelog.broker.config_catalog import (
 )
 from oncelog.broker.config_changes import DELETE, SET, Change, apply_changes, check_keys, check_values
 from oncelog.broker.config_entries import ConfigEntry, Synonym, entry_of
+from oncelog.broker.group_overrides import check_bounds, group_options, of_broker
+from oncelog.broker.known_settings import accepted_options
 from oncelog.broker.topic_names import topic_name_problem
-from oncelog.protocol.config_def import Option, parse_settings
+from oncelog.protocol.config_def import ConfigType, Option, parse_settings
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.storage.config import LogConfig
 
@@ -42,6 +43,8 @@ SECTIONS = {
 }
 ALL_BROKERS = ""
 MIN_INSYNC = "min.insync.replicas"
+# what stands under a name that is not declared, such as listener.name.*, may be a secret (`ConfigHelper.createBrokerConfigEntry`)
+_UNKNOWN = Option("", "", ConfigType.UNKNOWN, None, "", sensitive=True)
 BrokerListener = Callable[[Mapping[str, str]], None]
 
 
@@ -68,17 +71,23 @@ class DynamicConfig:
     def __init__(self, store: Store, logs: Topics, static: Mapping[str, str], classes: Iterable[Any], node_id: int) -> None:
         self._store = store
         self._logs = logs
-        self._static = {**static, "node.id": str(node_id), "broker.id": str(node_id)}
         self._node = str(node_id)
+        # nothing acts on a value that is only accepted, so none is told but Kafka's default
+        acted_on = {name: value for name, value in static.items() if name not in accepted_options()}
+        self._static = {**acted_on, "node.id": self._node, "broker.id": self._node, "process.roles": "broker,controller"}
         self._broker = broker_options(classes)
         self._topic = topic_options()
-        self._group = group_options(self._broker)
+        self._group = group_options()
         self._metrics = client_metrics_options()
         self._listeners: list[BrokerListener] = []
 
     def on_broker_change(self, listener: BrokerListener) -> None:
         """Call `listener` with all broker values (name -> text, defaults left out) after each change of one."""
         self._listeners.append(listener)
+
+    def in_force(self, values: Mapping[str, str]) -> None:
+        """What came of settings at the start, for DescribeConfigs: the data directory, the ports that were bound."""
+        self._static.update(values)
 
     def broker_values(self) -> dict[str, str]:
         """Broker settings that are not at their defaults, by name: static, then those of all brokers, then this broker's."""
@@ -180,8 +189,9 @@ class DynamicConfig:
             found = [(key, self._broker[key], value) for key, value in cluster.items() if key in self._broker]
             return [entry_of(key, o, value, [Synonym(key, value, ConfigSource.DYNAMIC_DEFAULT_BROKER)]) for key, o, value in found]
         _check_node(name, self._node, "Broker id", f"{self._node} or empty string")
+        unknown = {key: _UNKNOWN for key in self.broker_values() if key not in self._broker}
         entries: list[ConfigEntry] = []
-        for key, declared in self._broker.items():
+        for key, declared in (*self._broker.items(), *unknown.items()):
             synonyms = self._broker_synonyms(key)
             entries.append(entry_of(key, declared, synonyms[0].value if synonyms else None, synonyms))
         return entries
@@ -246,7 +256,7 @@ class DynamicConfig:
                 _check_metrics(after, self._metrics)
             case _:
                 check_values(after, self._group, "group")
-                self._check_group_bounds(after)
+                check_bounds(after, self._broker_value)
         if validate_only:
             return
         if kind == ConfigResource.TOPIC:
@@ -277,14 +287,9 @@ class DynamicConfig:
                 except KafkaError as error:
                     raise KafkaError(ErrorCode.INVALID_REQUEST, error.message) from None
 
-    def _check_group_bounds(self, after: Mapping[str, str]) -> None:
-        """`GroupConfig.validate`: a group stays within `group.consumer.min.*` and `max.*` of the broker."""
-        for name, text in after.items():
-            for word, bound_word in (("greater", "min"), ("less", "max")):
-                bound_name = self._group[name].kafka_name.replace("group.consumer.", f"group.consumer.{bound_word}.")
-                limit = int(self.broker_values().get(bound_name, self._broker[bound_name].default))
-                if int(text) < limit if word == "greater" else int(text) > limit:
-                    raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} must be {word} than or equal to {bound_name}")
+    def _broker_value(self, name: str) -> str | None:
+        """A broker setting's value in force; None where there is no such setting."""
+        return self._fallback(self._broker[name]) if name in self._broker else None
 
     def _describe_stored(self, kind: ConfigResource, name: str, options: Mapping[str, Option], source: ConfigSource) -> list[ConfigEntry]:
         own = self._store.section(SECTIONS[kind]).get(name, {})
@@ -292,7 +297,7 @@ class DynamicConfig:
         for key, declared in options.items():
             synonyms = [Synonym(key, own[key], source)] if key in own else []
             if kind is ConfigResource.GROUP:
-                synonyms += self._broker_synonyms(declared.kafka_name)
+                synonyms += self._broker_synonyms(of_broker(key)) or [Synonym(key, declared.format(declared.default), ConfigSource.DEFAULT)]
             value = synonyms[0].value if synonyms else declared.format(declared.default)
             entries.append(entry_of(key, declared, value, synonyms))
         return entries

@@ -13,7 +13,7 @@ from oncelog.broker.context import BrokerContext
 from oncelog.broker.dispatch import ApiRegistry
 from oncelog.broker.fetch_sessions import FetchSessions
 from oncelog.broker.file_limits import FileLimits, shares
-from oncelog.broker.listeners import ListenerConfig
+from oncelog.broker.listeners import Endpoint, ListenerConfig
 from oncelog.broker.metadata_cache import MetadataCache
 from oncelog.broker.metrics import Metrics
 from oncelog.broker.requests import RequestHandler
@@ -90,6 +90,7 @@ class Broker:
         context.scram_credentials = ScramCredentials(context.store)
         context.client_quotas = ClientQuotas(context.store)
         context.dynamic_configs = DynamicConfig(context.store, self.logs, self.config.values, SECTIONS, context.node_id)
+        context.dynamic_configs.in_force({"log.dirs": str(self.logs.data_dir)})
         context.dynamic_configs.on_broker_change(lambda _values: self.logs.update_defaults(context.dynamic_configs.log_config()))
         if context.store.section("broker_configs"):
             self.logs.update_defaults(context.dynamic_configs.log_config())
@@ -113,8 +114,18 @@ class Broker:
             listener = self._listener(config, handler, shared)
             await listener.open()
             self.listeners.append(listener)
+        self._tell_addresses()
         gc.freeze()  # without a collection, which would stand between the start and the first answer
         self._schedule()
+
+    def _tell_addresses(self) -> None:
+        """Have DescribeConfigs show the addresses in force, with the ports that were free."""
+        bound = [Endpoint(listener.name, listener.config.host, listener.port) for listener in self.listeners]
+        told = []
+        for name, host, port in bound:
+            named_host, named_port = self.config.advertised.get(name, ("", 0))
+            told.append(Endpoint(name, named_host or host, named_port or port))
+        self.context.dynamic_configs.in_force({"listeners": ",".join(map(str, bound)), "advertised.listeners": ",".join(map(str, told))})
 
     def _listener(self, config: ListenerConfig, handler: RequestHandler, shared: memoryview) -> Listener:
         tls = map_principal = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, SHORT, STRING, option, settings
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, STRING, option, settings
 
 _INT_MAX = 2**31 - 1
 
@@ -142,12 +142,6 @@ class GroupConfig:
     )
     offsets_topic_segment_bytes: int = option(
         "offsets.topic.segment.bytes", INT, 104_857_600, "Segment size of __consumer_offsets.", at_least=1
-    )
-    offsets_topic_replication_factor: int = option(
-        "offsets.topic.replication.factor", SHORT, 1, "Accepted for compatibility; there is one replica.", at_least=1
-    )
-    offsets_load_buffer_size: int = option(
-        "offsets.load.buffer.size", INT, 5_242_880, "Accepted for compatibility; loading reads in its own pieces.", at_least=1
     )
     group_consumer_enabled: bool = option(
         "group.consumer.enable",

@@ -46,14 +46,8 @@ class TxnConfig:
     state_log_segment_bytes: int = option(
         "transaction.state.log.segment.bytes", INT, 104_857_600, "Segment size of __transaction_state.", at_least=1
     )
-    state_log_replication_factor: int = option(
-        "transaction.state.log.replication.factor", SHORT, 1, "Accepted for compatibility; there is one replica.", at_least=1
-    )
     state_log_min_isr: int = option(
         "transaction.state.log.min.isr", INT, 1, "Accepted for compatibility; there is one replica.", at_least=1
-    )
-    state_log_load_buffer_size: int = option(
-        "transaction.state.log.load.buffer.size", INT, 5_242_880, "Accepted for compatibility; loading reads in its own pieces.", at_least=1
     )
     partition_verification_enable: bool = option(
         "transaction.partition.verification.enable",

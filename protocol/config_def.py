@@ -27,6 +27,7 @@ T = TypeVar("T")
 class ConfigType(IntEnum):
     """Numbers as in DescribeConfigs v3+ `config_type`."""
 
+    UNKNOWN = 0
     BOOLEAN = 1
     STRING = 2
     INT = 3
@@ -38,7 +39,7 @@ class ConfigType(IntEnum):
     PASSWORD = 9
 
 
-BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = ConfigType
+_UNKNOWN, BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = ConfigType
 LONG_MAX = 2**63 - 1
 _RANGE = {INT: (-(2**31), 2**31 - 1), SHORT: (-(2**15), 2**15 - 1), LONG: (-(2**63), LONG_MAX)}
 

@@ -233,7 +233,7 @@ class LogConfig:
         "log.preallocate",
         BOOLEAN,
         False,
-        "Should preallocate file when creating a new segment? Here space is always reserved ahead of the writer, without a longer file.",
+        "Accepted; space is always reserved ahead of the writer, without a longer file.",
         topic="preallocate",
         dynamic=True,
     )
@@ -241,7 +241,7 @@ class LogConfig:
         "min.insync.replicas",
         INT,
         1,
-        "The minimum number of replicas that must acknowledge a write for acks=all.",
+        "Accepted; there is one replica, which must acknowledge in any case.",
         topic="min.insync.replicas",
         at_least=1,
         dynamic=True,
@@ -250,7 +250,7 @@ class LogConfig:
         "unclean.leader.election.enable",
         BOOLEAN,
         False,
-        "Whether replicas not in the ISR set may be elected as leader as a last resort.",
+        "Accepted; there is one replica, which is always in sync.",
         topic="unclean.leader.election.enable",
         dynamic=True,
     )
@@ -261,6 +261,13 @@ class LogConfig:
         "Acknowledge (acks=1 as well as acks=all) after fdatasync (group commit); false does it from the page cache, as Kafka.",
         topic="flush.on.ack",
         ours=True,
+    )
+    retention_check_interval_ms: int = option(
+        "log.retention.check.interval.ms",
+        LONG,
+        300_000,
+        "How often, in ms, the broker looks for segments to delete or to compact.",
+        at_least=1,
     )
     producer_id_expiration_ms: int = option(
         "producer.id.expiration.ms",

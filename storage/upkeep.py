@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HIGH_WATERMARK_INTERVAL_MS = 5_000
 CHECKPOINT_INTERVAL_MS = 60_000
-RETENTION_INTERVAL_MS = 300_000
+FIRST_ROUND_MS = 30_000
 _LOGS_PER_PIECE = 64
 
 _log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Upkeep:
         now_ms = self._manager.env.clock.time_ms()
         self._next_watermarks = now_ms  # at once: a gap in a compacted log is told from a lost write by this checkpoint
         self._next_checkpoints = now_ms + CHECKPOINT_INTERVAL_MS
-        self._next_round = now_ms + 30_000
+        self._next_round = now_ms + min(FIRST_ROUND_MS, self._manager.defaults.retention_check_interval_ms)
 
     def run(self, now_ms: int) -> None:
         try:
@@ -67,7 +67,7 @@ class Upkeep:
 
     def _tend(self, now_ms: int) -> None:
         if not self._queue and now_ms >= self._next_round:
-            self._next_round = now_ms + RETENTION_INTERVAL_MS
+            self._next_round = now_ms + self._manager.defaults.retention_check_interval_ms
             self._queue.extend(self._manager.logs())
         for _ in range(min(_LOGS_PER_PIECE, len(self._queue))):
             log = self._queue.popleft()

@@ -33,7 +33,11 @@ class AuthConfig:
         validate=_known_authorizer,
     )
     super_users: str = option(
-        "super.users", STRING, "", "Principals to whom everything is allowed, separated by semicolons: User:admin;User:ops."
+        "super.users",
+        STRING,
+        "",
+        "Principals to whom everything is allowed, separated by semicolons: User:admin;User:ops.",
+        sensitive=True,
     )
     allow_everyone_if_no_acl_found: bool = option(
         "allow.everyone.if.no.acl.found",
@@ -84,7 +88,7 @@ class AuthConfig:
         "ssl.keystore.certificate.chain", PASSWORD, None, "Certificate chain as PEM text.", sensitive=True
     )
     ssl_keystore_password: str | None = option(
-        "ssl.keystore.password", PASSWORD, None, "Password of a JKS or PKCS12 store; PEM files have none.", sensitive=True
+        "ssl.keystore.password", PASSWORD, None, "Accepted; PEM files, which are served, have none.", sensitive=True
     )
     ssl_key_password: str | None = option(
         "ssl.key.password", PASSWORD, None, "Password of the private key, if it is encrypted.", sensitive=True

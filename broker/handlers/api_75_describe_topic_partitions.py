@@ -18,8 +18,6 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import INTERNAL_TOPICS
 
-_LIMIT_MAX = 2000  # max.request.partition.size.limit
-
 
 @api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0)
 def handle(req: Any, ctx: RequestContext) -> Any:
@@ -30,7 +28,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     listed = not req.topics
     names = sorted(topic.name for topic in ctx.broker.logs.topics.all()) if listed else sorted({topic.name for topic in req.topics})
     start_name, start = ("", 0) if req.cursor is None else (req.cursor.topic_name, req.cursor.partition_index)
-    left = max(1, min(req.response_partition_limit, _LIMIT_MAX))
+    left = max(1, min(req.response_partition_limit, ctx.broker.config.server.partition_page_limit))
     topics: list[Any] = []
     for name in names:
         if name < start_name or (listed and not may_topic(ctx, AclOperation.DESCRIBE, name)):

@@ -408,3 +408,10 @@ def test_pages_cover_all_partitions_once() -> None:
             break
         cursor = request.Cursor(topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index)
     assert seen == [(name, index) for name, count in (("a", 3), ("b", 4), ("c", 1)) for index in range(count)]
+
+
+def test_a_page_is_never_longer_than_the_broker_allows() -> None:
+    broker = Broker({"a": 7}, partition_page_limit=3)
+    answer = broker.ask(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, topics=[], response_partition_limit=2000, cursor=None)
+    assert [partition.partition_index for partition in answer.topics[0].partitions] == [0, 1, 2]
+    assert (answer.next_cursor.topic_name, answer.next_cursor.partition_index) == ("a", 3)

@@ -48,6 +48,22 @@ def test_old_records_go_and_the_active_segment_is_rolled_first(tmp_path: Path) -
     assert not list(kit.folder.glob("*.deleted"))
 
 
+@pytest.mark.parametrize(("interval_ms", "waited_s"), [(2_000, 4), (600_000, 630)])
+def test_segments_are_looked_for_at_the_interval_asked_for(tmp_path: Path, interval_ms: int, waited_s: int) -> None:
+    """`log.retention.check.interval.ms`: the first look comes no later than that, nor than half a minute after the start."""
+    kit = Kit(tmp_path / "data", flush_on_ack=False, retention_check_interval_ms=interval_ms)
+    kit.create(retention_ms="1000")
+    for _ in range(31):
+        kit.clock.now_ms += 1_000
+        kit.manager.maintenance(kit.clock.now_ms)
+    kit.append(5)
+    start_ms = kit.clock.now_ms
+    while kit.log.log_start_offset == 0 and kit.clock.now_ms < start_ms + 1_000_000:
+        kit.clock.now_ms += 1_000
+        kit.manager.maintenance(kit.clock.now_ms)
+    assert waited_s - 40 <= (kit.clock.now_ms - start_ms) // 1_000 <= waited_s
+
+
 def test_cases_65_66_compaction_keeps_the_newest_and_hides_the_aborted(tmp_path: Path) -> None:
     kit = Kit(tmp_path / "data", flush_on_ack=False)
     kit.create(cleanup_policy="compact", min_cleanable_dirty_ratio="0.01")

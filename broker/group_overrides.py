@@ -1,0 +1,75 @@
+"""What a single group may set for itself (`GroupConfig` of Kafka's group coordinator, KIP-1043), and the bounds its broker gives.
+
+A name that stands behind `group.` among the broker's settings overrides that one; its bounds are the broker's `min` and `max` of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+
+from oncelog.protocol.config_def import BOOLEAN, INT, STRING, Option, option, options_of, settings
+from oncelog.protocol.errors import ErrorCode, KafkaError
+
+_SHARE = "Accepted; share groups are not served."
+_STREAMS = "Accepted; streams groups are not served."
+_DURATION = re.compile(r"by_duration:P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?", re.IGNORECASE)
+
+
+def _reset_problem(value: str) -> str | None:
+    """`ShareGroupAutoOffsetResetStrategy`."""
+    known = value in ("earliest", "latest") or (value.startswith("by_duration:") and _DURATION.fullmatch(value) is not None)
+    return None if known else "The value must be 'earliest', 'latest' or 'by_duration:' and an ISO 8601 duration that is not negative"
+
+
+@settings
+class GroupOverrides:
+    """Names, defaults and bounds as in Apache Kafka 4.3.0."""
+
+    consumer_session_timeout_ms: int = option(
+        "consumer.session.timeout.ms", INT, 45_000, "A member of this group that is silent for so long is removed.", at_least=1
+    )
+    consumer_heartbeat_interval_ms: int = option(
+        "consumer.heartbeat.interval.ms", INT, 5_000, "How often members of this group are told to send heartbeats.", at_least=1
+    )
+    consumer_assignment_interval_ms: int = option(
+        "consumer.assignment.interval.ms", INT, 1_000, "This group gets a new target assignment at most once in this time.", at_least=0
+    )
+    share_session_timeout_ms: int = option("share.session.timeout.ms", INT, 45_000, _SHARE, at_least=1)
+    share_heartbeat_interval_ms: int = option("share.heartbeat.interval.ms", INT, 5_000, _SHARE, at_least=1)
+    share_assignment_interval_ms: int = option("share.assignment.interval.ms", INT, 1_000, _SHARE, at_least=0)
+    share_record_lock_duration_ms: int = option("share.record.lock.duration.ms", INT, 30_000, _SHARE, at_least=1_000)
+    share_delivery_count_limit: int = option("share.delivery.count.limit", INT, 5, _SHARE, at_least=2)
+    share_partition_max_record_locks: int = option("share.partition.max.record.locks", INT, 2_000, _SHARE, at_least=100)
+    share_auto_offset_reset: str = option("share.auto.offset.reset", STRING, "latest", _SHARE, validate=_reset_problem)
+    share_isolation_level: str = option(
+        "share.isolation.level", STRING, "read_uncommitted", _SHARE, one_of=("read_committed", "read_uncommitted")
+    )
+    share_renew_acknowledge_enable: bool = option("share.renew.acknowledge.enable", BOOLEAN, True, _SHARE)
+    streams_session_timeout_ms: int = option("streams.session.timeout.ms", INT, 45_000, _STREAMS, at_least=1)
+    streams_heartbeat_interval_ms: int = option("streams.heartbeat.interval.ms", INT, 5_000, _STREAMS, at_least=1)
+    streams_assignment_interval_ms: int = option("streams.assignment.interval.ms", INT, 1_000, _STREAMS, at_least=0)
+    streams_initial_rebalance_delay_ms: int = option("streams.initial.rebalance.delay.ms", INT, 3_000, _STREAMS, at_least=0)
+    streams_num_standby_replicas: int = option("streams.num.standby.replicas", INT, 0, _STREAMS, at_least=0)
+
+
+def group_options() -> dict[str, Option]:
+    """Group level name -> option."""
+    return {declared.kafka_name: dataclasses.replace(declared, dynamic=True) for declared in options_of(GroupOverrides).values()}
+
+
+def of_broker(name: str) -> str:
+    """The broker's setting that a group's overrides, if the broker has one of that name."""
+    return f"group.{name}"
+
+
+def check_bounds(values: Mapping[str, str], limit: Callable[[str], str | None]) -> None:
+    """Raises KafkaError(INVALID_CONFIG) outside the broker's bounds; `limit(name)`: a broker setting's value, None where there is none."""
+    for name, text in values.items():
+        kind, _, rest = name.partition(".")
+        for word, bound in (("greater", "min"), ("less", "max")):
+            bound_name = f"group.{kind}.{bound}.{rest.removeprefix('num.')}"
+            at = limit(bound_name)
+            if at is not None and (int(text) < int(at) if bound == "min" else int(text) > int(at)):
+                raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} must be {word} than or equal to {bound_name}")
