@@ -24,7 +24,6 @@ from oncelog.coordinator.transactions import TransactionService
 from oncelog.storage.env import Env
 from oncelog.storage.flush import Flusher
 from oncelog.storage.log_manager import LogManager
-from oncelog.storage.metadata_store import MetadataStore
 
 if TYPE_CHECKING:
     from oncelog.broker.auth.sasl import SaslSettings
@@ -41,7 +40,16 @@ DEFAULT_FILES = 1_024
 class Broker:
     """Everything of one running broker. `start`, then `stop`; a simulation drives `tick` itself."""
 
-    def __init__(self, env: Env, data_dir: Path, config: BrokerConfig, flusher: Flusher, files: FileLimits | None = None) -> None:
+    def __init__(
+        self,
+        env: Env,
+        data_dir: Path,
+        config: BrokerConfig,
+        flusher: Flusher,
+        files: FileLimits | None = None,
+        *,
+        accept_data_loss: bool = False,
+    ) -> None:
         self.env = env
         self.config = config
         self._files = files if files is not None else shares(DEFAULT_FILES)
@@ -60,6 +68,7 @@ class Broker:
             node_id=config.server.node_id if {"node.id", "broker.id"} & config.values.keys() else None,
             cluster_id=config.server.cluster_id or None,
             max_open_files=self._files.logs,
+            accept_data_loss=accept_data_loss,
         )
 
     # -- start
@@ -71,7 +80,7 @@ class Broker:
         self._opened = True
         context.env, context.config, context.logs = env, config, self.logs
         context.node_id, context.cluster_id = self.logs.node_id, self.logs.cluster_id
-        context.store = MetadataStore(env, self.logs.data_dir)
+        context.store = self.logs.store
         context.metrics = Metrics()
         context.apis = ApiRegistry(unstable=config.server.unstable_api_versions or config.txn.two_phase_commit_enable)
         context.fetch_sessions = FetchSessions(config.server.fetch_session_slots, env.random)

@@ -30,6 +30,7 @@ def serve(
     config: Path | None = None,
     override: tuple[str, ...] = (),
     fast: bool = False,
+    accept_data_loss: bool = False,
 ) -> int:
     """Run a broker until SIGTERM, SIGHUP or Ctrl-C; a second SIGTERM or Ctrl-C ends it at once.
 
@@ -47,6 +48,8 @@ def serve(
         One setting as KEY=VALUE, stronger than file and environment; may be given several times.
     fast
         Acknowledge from the page cache as Apache Kafka does (log.flush.on.ack=false): a power cut may lose acknowledged records.
+    accept_data_loss
+        Start although users, access rules and broker settings (oncelog.metadata and its copy) cannot be read: without them.
     """
     from oncelog.broker.start_settings import data_directory, start_settings
     from oncelog.protocol.errors import KafkaError
@@ -55,7 +58,7 @@ def serve(
         _log_to_stderr()
         settings = start_settings(port, host, config, override, fast, os.environ)
         directory = data_directory(settings, data_dir, os.environ)
-        return _run(settings, directory)
+        return _run(settings, directory, accept_data_loss)
     except KafkaError as error:
         return _fail(error.message or error.code.name)
     except BlockingIOError:
@@ -72,11 +75,12 @@ def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
     """
     given: dict[str, Any] = {}
     convert: dict[str, Callable[[str], Any]] = {"--port": int, "--host": str, "--data-dir": Path, "--config": Path, "--override": str}
+    flags = ("--fast", "--accept-data-loss")
     rest = list(arguments)
     while rest:
         name, separator, value = rest.pop(0).partition("=")
-        if name == "--fast" and not separator:
-            given["fast"] = True
+        if name in flags and not separator:
+            given[name[2:].replace("-", "_")] = True
             continue
         if name not in convert or (not separator and (not rest or rest[0].startswith("-"))):
             return None
@@ -95,12 +99,12 @@ def _fail(message: str) -> int:
     return FAILED
 
 
-def _run(values: dict[str, str], directory: Path) -> int:
+def _run(values: dict[str, str], directory: Path, accept_data_loss: bool) -> int:
     from oncelog.broker.config import load
 
     settings = load(values)
     with asyncio.Runner(loop_factory=_new_loop) as runner:
-        return runner.run(_serve(settings, directory))
+        return runner.run(_serve(settings, directory, accept_data_loss))
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -113,7 +117,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def _serve(settings: BrokerConfig, directory: Path) -> int:
+async def _serve(settings: BrokerConfig, directory: Path, accept_data_loss: bool) -> int:
     from oncelog.broker import logs
     from oncelog.broker.file_limits import claim
     from oncelog.broker.garbage import keep_collections_short
@@ -126,7 +130,7 @@ async def _serve(settings: BrokerConfig, directory: Path) -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:  # under nohup it stays ignored
             loop.add_signal_handler(number, _stop, stopping, number)
-    broker = Broker(system_env(), directory, settings, ThreadFlusher(loop), claim())
+    broker = Broker(system_env(), directory, settings, ThreadFlusher(loop), claim(), accept_data_loss=accept_data_loss)
     try:
         await broker.start()
     except BaseException:

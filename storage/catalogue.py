@@ -6,17 +6,23 @@ import json
 from pathlib import Path
 
 from oncelog.protocol.primitives import uuid_from_kafka
+from oncelog.storage.env import OsFileSystem
 from oncelog.storage.findings import Findings, Kind
 from oncelog.storage.kafka_import import METADATA_LOG, KafkaTopic, MalformedMetadata, topics_from_kafka
+from oncelog.storage.twin_file import examine, stood
 
 REGISTRY = "oncelog.topics"
+METADATA = "oncelog.metadata"
 
 
 def read_catalogue(path: Path, findings: Findings) -> dict[str, KafkaTopic] | None:
     """Topics by name, None when the directory has no catalogue of either kind; a damaged one becomes a finding."""
-    own = path / REGISTRY
-    if own.exists():
-        return _read_registry(own, findings)
+    fs = OsFileSystem()
+    newest, problems, _ = examine(fs, path / REGISTRY)
+    for place, why in problems:
+        findings.error(Kind.OWN_FILE, why, file=place.name)
+    if newest is not None:
+        return _topics_in(newest.payload, findings)
     try:
         topics = topics_from_kafka(path)
     except MalformedMetadata as error:
@@ -25,11 +31,23 @@ def read_catalogue(path: Path, findings: Findings) -> dict[str, KafkaTopic] | No
     return {topic.name: topic for topic in topics} if topics else None
 
 
-def _read_registry(path: Path, findings: Findings) -> dict[str, KafkaTopic] | None:
+def audit_own_files(path: Path, findings: Findings) -> None:
+    """Files of ours that have two copies, against their CRCs and against one another."""
+    fs = OsFileSystem()
+    newest, problems, _ = examine(fs, path / METADATA)
+    for place, why in problems:
+        findings.error(Kind.OWN_FILE, why, file=place.name)
+    if newest is None and not problems and stood(fs, path / REGISTRY):
+        findings.error(Kind.OWN_FILE, "missing, and so is its copy: users, access rules and broker settings", file=METADATA)
+    if newest is not None and newest.generation > 0 and not problems and not stood(fs, path / REGISTRY):
+        findings.error(Kind.OWN_FILE, "missing, and so is its copy: which topics there are, and their configs", file=REGISTRY)
+
+
+def _topics_in(payload: bytes, findings: Findings) -> dict[str, KafkaTopic] | None:
     try:
-        rows = json.loads(path.read_bytes())["topics"]
+        rows = json.loads(payload)["topics"]
         topics = [KafkaTopic(row["name"], uuid_from_kafka(row["id"]), int(row["partitions"]), dict(row["configs"])) for row in rows]
     except (ValueError, KeyError, TypeError) as error:
-        findings.error(Kind.CHECKPOINT_DAMAGED, f"the topic registry cannot be read: {error}", file=REGISTRY)
+        findings.error(Kind.OWN_FILE, f"the topic registry cannot be read: {error}", file=REGISTRY)
         return None
     return {topic.name: topic for topic in topics}

@@ -28,6 +28,8 @@ META_PROPERTIES = "meta.properties"
 CLEAN_MARKER = ".kafka_cleanshutdown"
 
 _log = logging.getLogger(__name__)
+MAX_INT32 = 2**31 - 1
+MAX_INT64 = 2**63 - 1
 _METADATA = re.compile(r"version: (\d+)\ntopic_id: ([A-Za-z0-9_-]{22})\s*")
 
 
@@ -101,13 +103,20 @@ def topic_id_text(topic_id: uuid.UUID) -> bytes:
 
 
 def read_meta_properties(fs: FileSystem, path: Path) -> dict[str, str]:
-    """Keys of meta.properties; {} when absent or damaged."""
-    values = {}
+    """Keys of meta.properties; {} when absent or damaged. A key that stands there twice or a node id that is none is left out."""
+    values: dict[str, str] = {}
     for line in (_read(fs, path) or "").splitlines():
-        key, separator, value = line.partition("=")
-        if separator and not line.lstrip().startswith("#"):
-            values[key.strip()] = value.strip()
-    return values
+        key, separator, value = (part.strip() for part in line.partition("="))
+        if not separator or line.lstrip().startswith("#"):
+            continue
+        if values.setdefault(key, value) != value or (key in ("node.id", "broker.id") and not _is_int32(value)):
+            _log.warning("damaged line ignored file=%s key=%s value=%.40s", path, key, value)
+            values[key] = ""
+    return {key: value for key, value in values.items() if value}
+
+
+def _is_int32(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,10}", text) is not None and int(text) <= MAX_INT32
 
 
 def write_meta_properties(fs: FileSystem, path: Path, values: Mapping[str, str]) -> None:

@@ -62,8 +62,11 @@ class FileSystem(Protocol):
 
     def read(self, path: Path) -> bytes: ...
 
-    def write_atomic(self, path: Path, data: bytes) -> None:
-        """`path`.tmp, fsync, rename, fsync of the folder: after a crash the old or the new content, never a mixture."""
+    def write_atomic(self, path: Path, data: bytes, twin: Path | None = None) -> None:
+        """`path`.tmp, fsync, rename, fsync of the folder: after a crash the old or the new content, never a mixture.
+
+        `twin`, in the same folder, gets the same content; both drafts are on disk before either name changes.
+        """
 
     def exists(self, path: Path) -> bool: ...
 
@@ -204,8 +207,15 @@ class OsFileSystem:
         finally:
             os.close(fd)
 
-    def write_atomic(self, path: Path, data: bytes) -> None:
-        draft = path.with_name(path.name + ".tmp")
+    def write_atomic(self, path: Path, data: bytes, twin: Path | None = None) -> None:
+        paths = (path,) if twin is None else (path, twin)
+        for each in paths:
+            self._write_draft(_draft(each), data)
+        for each in paths:
+            os.replace(_draft(each), each)
+        self.sync_dir(path.parent)
+
+    def _write_draft(self, draft: Path, data: bytes) -> None:
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:
             view = memoryview(data)
@@ -215,8 +225,6 @@ class OsFileSystem:
                 os.fsync(fd)
         finally:
             os.close(fd)
-        os.replace(draft, path)
-        self.sync_dir(path.parent)
 
     def exists(self, path: Path) -> bool:
         return os.path.exists(path)
@@ -284,6 +292,10 @@ class OsFileSystem:
             file.close()
             raise
         return file
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(path.name + ".tmp")
 
 
 def system_env() -> Env:

@@ -113,9 +113,10 @@ def plan(source: Path) -> Plan:
     directory = open_data_directory(source)
     findings = Findings()
     topics = read_catalogue(source, findings)
-    problems = [finding.message for finding in findings.items]
     if topics is None:
+        problems = [finding.message for finding in findings.items]
         raise GraduationRefused([*problems, f"{source} has no topic catalogue: it is not the data directory of a broker"])
+    problems = []
     size = 0
     highest = -1
     ends = {}

@@ -20,19 +20,19 @@ from typing import TypeVar
 from oncelog.protocol.config_def import parse_settings
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
-from oncelog.protocol.primitives import uuid_to_kafka
 from oncelog.storage import checkpoints
 from oncelog.storage.config import LogConfig
 from oncelog.storage.descriptors import DEFAULT_LIMIT, Descriptors
 from oncelog.storage.env import Env
 from oncelog.storage.flush import Flusher, ThreadFlusher
+from oncelog.storage.identity import DEFAULT_NODE_ID, settle
 from oncelog.storage.log import Log
+from oncelog.storage.metadata_store import MetadataStore
 from oncelog.storage.partition_folders import FolderMaker, PartitionFolders
 from oncelog.storage.recovery import Remembered, new_log, open_log
 from oncelog.storage.topics import Topic, TopicRegistry, with_configs
 from oncelog.storage.upkeep import Upkeep
 
-DEFAULT_NODE_ID = 1
 _SYNCED_ONE_BY_ONE = 16  # logs; for more, the whole volume is synced at once
 
 Done = Callable[[KafkaError | None], None]
@@ -54,6 +54,7 @@ class LogManager:
         node_id: int | None = None,
         cluster_id: str | None = None,
         max_open_files: int = DEFAULT_LIMIT,
+        accept_data_loss: bool = False,
     ) -> None:
         self.env = env
         self.data_dir = data_dir
@@ -62,9 +63,11 @@ class LogManager:
         self.node_id = DEFAULT_NODE_ID if node_id is None else node_id
         self.cluster_id = cluster_id or ""
         self.topics = TopicRegistry(env.fs, data_dir, flusher)
+        self.store: MetadataStore
         self.descriptors = Descriptors(env.fs, max_open_files)
         self.on_topic_deleted: list[Callable[[str], None]] = []
         self._asked_cluster_id, self._asked_node_id = cluster_id, node_id
+        self._accept_data_loss = accept_data_loss
         self._logs: dict[TopicPartition, Log] = {}
         self._lock: object | None = None
         self.offload = flusher.offload if isinstance(flusher, ThreadFlusher) else None
@@ -78,7 +81,10 @@ class LogManager:
     # -- life
 
     def start(self) -> None:
-        """Open everything. Raises OSError: BlockingIOError with a sentence when another process uses the directory."""
+        """Open everything. Raises OSError: BlockingIOError with a sentence when another process uses the directory.
+
+        Raises MetadataLost, and ValueError for a directory of another cluster or node.
+        """
         fs = self.env.fs
         fs.mkdir(self.data_dir)
         try:
@@ -87,7 +93,8 @@ class LogManager:
             raise BlockingIOError(
                 error.errno, f"{self.data_dir} is in use by another process (it holds {self.data_dir / '.lock'})"
             ) from error
-        self._identify()
+        self.store = MetadataStore(self.env, self.data_dir, expected=self.topics.stood(), accept_data_loss=self._accept_data_loss)
+        self.cluster_id, self.node_id = settle(self.env, self.data_dir, self.store, self._asked_cluster_id, self._asked_node_id)
         marker = self.data_dir / checkpoints.CLEAN_MARKER
         self._clean = fs.exists(marker)
         if self._clean:
@@ -96,27 +103,6 @@ class LogManager:
         self.topics.load()
         self._load_logs()
         self._upkeep.started()
-
-    def _identify(self) -> None:
-        path = self.data_dir / checkpoints.META_PROPERTIES
-        known = checkpoints.read_meta_properties(self.env.fs, path)
-        stored = known.get("cluster.id")
-        if stored and self._asked_cluster_id and stored != self._asked_cluster_id:
-            raise ValueError(
-                f"{path} belongs to cluster {stored}, not to {self._asked_cluster_id}: set that cluster.id, or another directory"
-            )
-        self.cluster_id = stored or self._asked_cluster_id or uuid_to_kafka(self.env.random.uuid())
-        node_id = known.get("node.id", known.get("broker.id", ""))
-        if node_id.isdecimal():
-            if self._asked_node_id not in (None, int(node_id)):
-                raise ValueError(
-                    f"{path} belongs to node {node_id}, not to {self._asked_node_id}: set node.id={node_id}, or another directory"
-                )
-            self.node_id = int(node_id)
-        directory_id = known.get("directory.id") or uuid_to_kafka(self.env.random.uuid())
-        wanted = {"version": "1", "cluster.id": self.cluster_id, "node.id": str(self.node_id), "directory.id": directory_id}
-        if known != wanted:
-            checkpoints.write_meta_properties(self.env.fs, path, wanted)
 
     def _load_logs(self) -> None:
         fs = self.env.fs

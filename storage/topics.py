@@ -1,4 +1,4 @@
-"""Which topics there are: `oncelog.topics`, one plain JSON file in the data directory that Kafka ignores, replaced atomically.
+"""Which topics there are: `oncelog.topics` and its copy (`twin_file.py`), JSON in the data directory, replaced as a whole.
 
 It is the truth: a partition exists once its topic is in it and is gone once it is out of it, whatever folders say; a partition nobody wrote
 to has no folder. A directory without it was written by Apache Kafka, or lost it: then topics are taken over from Kafka's metadata log and
@@ -23,6 +23,8 @@ from oncelog.storage import kafka_import
 from oncelog.storage.checkpoints import PARTITION_METADATA, read_topic_id
 from oncelog.storage.env import FileSystem
 from oncelog.storage.flush import Flusher, FlushJob, flush_now
+from oncelog.storage.raw_formats import DamagedFile
+from oncelog.storage.twin_file import TwinFile, stood
 
 FILE_NAME = "oncelog.topics"
 PARTITION_FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>\d{1,10})")
@@ -61,7 +63,7 @@ class TopicRegistry:
     def __init__(self, fs: FileSystem, data_dir: Path, flusher: Flusher) -> None:
         self._fs = fs
         self._data_dir = data_dir
-        self._path = data_dir / FILE_NAME
+        self._file = TwinFile(fs, data_dir / FILE_NAME)
         self._flusher = flusher
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[uuid.UUID, Topic] = {}
@@ -150,7 +152,7 @@ class TopicRegistry:
         """On any thread: a change that would not wait may have overtaken the one that a flusher is at. Raises OSError."""
         with self._file_lock:
             if version > self._file_version:
-                self._fs.write_atomic(self._path, content)
+                self._file.write(content)
                 self._file_version = version
 
     def end_flush(self, job: FlushJob, error: OSError | None) -> None:
@@ -180,21 +182,25 @@ class TopicRegistry:
 
     # -- start
 
+    def stood(self) -> bool:
+        """Is there a trace of a registry in two copies, be it damaged? Then the metadata store was there too."""
+        return stood(self._fs, self._file.path)
+
     def load(self) -> None:
         """Read the registry, or take over what Kafka or a lost registry left behind. Raises OSError."""
         try:
-            self._set(_decode(self._fs.read(self._path)))
-            return
-        except FileNotFoundError:
-            pass
-        except (ValueError, KeyError, TypeError) as error:
-            _log.error("topic registry damaged, topics are taken from their folders file=%s error=%s", self._path, error)
-            self._fs.rename(self._path, self._path.with_name(f"{FILE_NAME}.damaged"))
+            content = self._file.read()
+            if content is not None:
+                self._set(_decode(content))
+                return
+        except DamagedFile as error:
+            kept = ",".join(self._file.set_aside())
+            _log.error("topic registry lost, topics are taken from their folders error=%s kept=%s", error, kept)
         found = {topic.name: topic for topic in self._adopted()}
         if found:
             _log.info("topics taken over count=%d data_dir=%s", len(found), self._data_dir)
         self._set(found)
-        self._fs.write_atomic(self._path, self._content())
+        self._file.write(self._content())
 
     def _adopted(self) -> list[Topic]:
         """Topics of Kafka's metadata log, then those that only have folders."""
@@ -248,10 +254,14 @@ def _encode(topic: Topic) -> bytes:
 
 
 def _decode(data: bytes) -> dict[str, Topic]:
-    content = json.loads(data)
-    if content["version"] != 1:
-        raise ValueError(f"version {content['version']}")
-    return {
-        row["name"]: Topic(str(row["name"]), uuid_from_kafka(row["id"]), int(row["partitions"]), dict(row["configs"]))
-        for row in content["topics"]
-    }
+    """Raises DamagedFile."""
+    try:
+        content = json.loads(data)
+        if content["version"] != 1:
+            raise DamagedFile(f"{FILE_NAME}: version {content['version']}")
+        return {
+            row["name"]: Topic(str(row["name"]), uuid_from_kafka(row["id"]), int(row["partitions"]), dict(row["configs"]))
+            for row in content["topics"]
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedFile(f"{FILE_NAME}: {error!r}") from error

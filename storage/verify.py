@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from oncelog.storage.catalogue import REGISTRY, read_catalogue
+from oncelog.storage.catalogue import REGISTRY, audit_own_files, read_catalogue
 from oncelog.storage.findings import Finding, Findings, Kind, Severity
 from oncelog.storage.kafka_import import KafkaTopic
 from oncelog.storage.raw_directory import (
@@ -75,6 +75,7 @@ def verify(path: Path, *, records: bool = True) -> Report:
     directory = open_data_directory(path)
     findings = Findings()
     topics = read_catalogue(path, findings)
+    audit_own_files(path, findings)
     _audit_directory(directory, findings)
     if topics is not None:
         _audit_catalogue(directory, topics, findings)
@@ -135,7 +136,7 @@ def _audit_directory(directory: DataDirectory, findings: Findings) -> None:
 
 def _audit_catalogue(directory: DataDirectory, topics: dict[str, KafkaTopic], findings: Findings) -> None:
     """Folders against the topics that the metadata knows, ids included. Ours come with the first write, as the checkpoints tell."""
-    may_be_unwritten = REGISTRY in directory.names
+    may_be_unwritten = any(name.startswith(REGISTRY) for name in directory.names)
     offsets = [directory.checkpoint(file) for file in CHECKPOINTS]
     for topic in topics.values():
         for partition in range(topic.partitions):

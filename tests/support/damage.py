@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from collections.abc import Callable
 from pathlib import Path
 
 from oncelog.protocol.records import BatchHeader, iter_headers, patch_offset, rewrite_crc
+
+PLACES = ("head", "middle", "tail")
+WAYS = ("truncate", "zero", "flip", "garbage")
+
+
+def damaged(data: bytes, way: str, place: str, seed: int = 1) -> bytes:
+    """`data` with a few bytes spoilt in one of `WAYS` at one of `PLACES`; always other than before, unless it is empty."""
+    at = {"head": 0, "middle": len(data) // 2, "tail": max(len(data) - 1, 0)}[place]
+    span = len(data[at : at + 16])
+    match way:
+        case "truncate":
+            return data[:at]
+        case "zero":
+            spoilt = bytes(span)
+        case "flip":
+            spoilt = bytes([data[at] ^ 1]) + data[at + 1 : at + span] if span else b""
+        case "garbage":
+            spoilt = random.Random(seed).randbytes(span)
+        case _:
+            raise ValueError(way)
+    return data[:at] + spoilt + data[at + span :]
 
 
 class Partition:

@@ -68,9 +68,9 @@ class KillingFileSystem(OsFileSystem):
         self._countdown.step()
         super().rename(old, new)
 
-    def write_atomic(self, path: Path, data: bytes) -> None:
+    def write_atomic(self, path: Path, data: bytes, twin: Path | None = None) -> None:
         self._countdown.step()
-        super().write_atomic(path, data)
+        super().write_atomic(path, data, twin)
 
 
 def main() -> None:

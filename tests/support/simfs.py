@@ -247,13 +247,16 @@ class SimFileSystem:
             raise FileNotFoundError(errno.ENOENT, "no such file", str(path))
         return bytes(found.content)
 
-    def write_atomic(self, path: Path, data: bytes) -> None:
-        draft = path.with_name(path.name + ".tmp")
-        file = self.open(draft, create=True)
-        file.truncate(0)
-        file.pwrite([data], 0)
-        file.datasync()
-        self.rename(draft, path)
+    def write_atomic(self, path: Path, data: bytes, twin: Path | None = None) -> None:
+        paths = (path,) if twin is None else (path, twin)
+        drafts = [each.with_name(each.name + ".tmp") for each in paths]
+        for draft in drafts:
+            file = self.open(draft, create=True)
+            file.truncate(0)
+            file.pwrite([data], 0)
+            file.datasync()
+        for draft, each in zip(drafts, paths, strict=True):
+            self.rename(draft, each)
         self.sync_dir(path.parent)
 
     def exists(self, path: Path) -> bool:

@@ -34,7 +34,16 @@ class SetClock:
 class Kit:
     """`restart` stops in an orderly way; `kill` does not (the page cache survives)."""
 
-    def __init__(self, data_dir: Path, fs: FileSystem | None = None, flusher: Flusher | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        fs: FileSystem | None = None,
+        flusher: Flusher | None = None,
+        *,
+        accept_data_loss: bool = False,
+        **settings: Any,
+    ) -> None:
+        self.accept_data_loss = accept_data_loss
         self.clock = SetClock()
         self.fs = fs or OsFileSystem()
         self.env = Env(self.clock, SeededRandom(1), self.fs)
@@ -44,7 +53,8 @@ class Kit:
         self.manager = self.start()
 
     def start(self, config: LogConfig | None = None) -> LogManager:
-        self.manager = LogManager(self.env, self.data_dir, config or LogConfig(**self.settings), self.flusher)
+        defaults = config or LogConfig(**self.settings)
+        self.manager = LogManager(self.env, self.data_dir, defaults, self.flusher, accept_data_loss=self.accept_data_loss)
         self.manager.start()
         return self.manager
 

@@ -10,6 +10,7 @@ import pytest
 from oncelog.storage.env import SeededRandom
 from oncelog.storage.flush import FlushTarget, InlineFlusher
 from oncelog.storage.topics import FILE_NAME, Topic, TopicRegistry
+from oncelog.storage.twin_file import parse_frame
 from support.simfs import SimFileSystem
 
 pytestmark = pytest.mark.unit
@@ -57,7 +58,8 @@ class Registry:
         self.topics.end_flush(job, None)
 
     def stored(self) -> dict[str, int]:
-        return {row["name"]: row["partitions"] for row in json.loads(self.fs.read(DATA / FILE_NAME))["topics"]}
+        payload = parse_frame(FILE_NAME, self.fs.read(DATA / FILE_NAME)).payload
+        return {row["name"]: row["partitions"] for row in json.loads(payload)["topics"]}
 
     def shown(self) -> dict[str, int]:
         return {one.name: one.partitions for one in self.topics.all()}
