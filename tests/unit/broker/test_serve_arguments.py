@@ -9,7 +9,7 @@ from oncelog.broker.serve import plain_arguments
 pytestmark = pytest.mark.unit
 PLAIN = [
     "",
-    "--port 0",
+    "--port 0 --accept-data-loss",
     "--port=19092 --host ::1",
     "--data-dir /tmp/x --config=server.properties --fast",
     "--override a.b=c --override=d.e=f=g --port 1",
