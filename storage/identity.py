@@ -34,7 +34,7 @@ def settle(env: Env, data_dir: Path, store: MetadataStore, asked_cluster_id: str
     known = read_meta_properties(env.fs, path)
     kept = store.section(SECTION)
     known_node = known.get("node.id", known.get("broker.id", ""))
-    if known.get("cluster.id") == asked_cluster_id:
+    if asked_cluster_id and known.get("cluster.id") == asked_cluster_id:
         kept.pop("cluster.id", None)
     if known_node == str(asked_node_id):
         kept.pop("node.id", None)
