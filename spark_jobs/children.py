@@ -10,12 +10,43 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+
+from oncelog.spark_jobs.patience import Patience, Watch
+
+START_SECONDS, END_SECONDS = 30.0, 60.0
+POLL_SECONDS = 0.05
+NOISE = re.compile(r"\s|$|Caused by:|.* (WARN|INFO|DEBUG)\b|(rows=|progress |started |\[?Stage )|org\.apache\.spark\S* at ")
+"""Lines that do not say why a program ended."""
+ADVICE = (
+    (
+        r"unresolved dependency|UNRESOLVED|JAVA_GATEWAY_EXITED",
+        "Spark's first start fetches its Kafka connector: is the network (or a proxy) there?",
+    ),
+    (r"OutOfMemory|Cannot allocate memory|insufficient memory", "free some memory: Spark takes about 2 GB."),
+    (r"No space left", "free some disk, or choose another with TMPDIR or --keep."),
+    (r"Permission denied", "look whose folder that is; --keep chooses another."),
+)
 
 
 class ChildError(RuntimeError):
-    """A child ended badly or did not do in time what it should; the message carries the end of its output."""
+    """A child ended badly, or is stuck; the message says why, where all it said stands, and what to try."""
+
+
+def complaint(child: Child, why: str) -> ChildError:
+    """The error about `child`."""
+    said = child.tail(400)
+    words = f": {text}" if (text := last_words(said.splitlines())) else ""
+    tips = [tip for pattern, tip in ADVICE if re.search(pattern, said)]
+    advice = f"\n  try: {tips[0]}" if tips else ""
+    return ChildError(f"{child.name} {why}{words}\n  all it said: {child.log}{advice}")
+
+
+def last_words(lines: Iterable[str]) -> str:
+    """The last line that tells something, e.g. a traceback's; without the warnings and stack frames around it."""
+    telling = [line for line in lines if not NOISE.match(line)]
+    return telling[-1][:300] if telling else ""
 
 
 class Child:
@@ -25,6 +56,7 @@ class Child:
         self, module: str, *args: str, log: Path, on_line: Callable[[str], None] | None = None, env: Mapping[str, str] | None = None
     ) -> None:
         self.command = [sys.executable, "-m", module, *args]
+        self.name = module.removeprefix("oncelog.")
         self.log = log
         self.on_line = on_line
         self.env = {**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})}
@@ -44,6 +76,7 @@ class Child:
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             text=True,
+            errors="backslashreplace",
             env=self.env,
             start_new_session=True,
         )
@@ -53,8 +86,8 @@ class Child:
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        with self.log.open("a") as log:
-            for line in process.stdout:
+        with self.log.open("a") as log, process.stdout as lines:
+            for line in lines:
                 log.write(line)
                 log.flush()
                 if self.on_line:
@@ -78,24 +111,50 @@ class Child:
         if self.running:
             with contextlib.suppress(ProcessLookupError):  # it may end by itself in this moment
                 os.killpg(self.process.pid, how)
-        self.process.wait(60)
+        try:
+            Patience(END_SECONDS).wait(self.process.wait)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
         self._reader.join(10)
 
+    @property
+    def sessions(self) -> list[int]:
+        """For a Watch: the session that it and all it started live in."""
+        return [self.process.pid] if self.process else []
+
     def finish(self, seconds: float) -> None:
-        """Wait for its end. Raises ChildError when it fails or takes longer than `seconds`."""
+        """Wait for its end. Raises ChildError when it fails, or takes longer than `seconds` on a machine of its own."""
+        patience = Patience(seconds)
+        self._see_through(lambda: f"did not end within {patience}" if patience.over else None)
+
+    def finish_unless_stuck(self, watch: Watch) -> None:
+        """Wait for its end, however long it takes. Raises ChildError when it fails or is stuck."""
+        self._see_through(watch.stuck)
+
+    def _see_through(self, give_up: Callable[[], str | None]) -> None:
         assert self.process is not None
         try:
-            status = self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
+            while True:
+                try:
+                    status = self.process.wait(POLL_SECONDS)
+                    break
+                except subprocess.TimeoutExpired:
+                    if why := give_up():
+                        raise complaint(self, why) from None
+        finally:
             self.kill()
-            raise ChildError(f"{' '.join(self.command[1:3])} did not end within {seconds:.0f} s\n{self.tail()}") from None
-        self._reader.join(10)
         if status:
-            raise ChildError(f"{' '.join(self.command[1:3])} ended with status {status}\n{self.tail()}")
+            raise complaint(self, f"ended with status {status}" if status > 0 else f"was killed by {signal.Signals(-status).name}")
+
+    def remark(self, text: str) -> None:
+        """A line of ours in its log."""
+        with self.log.open("a") as log:
+            log.write(f"demo: {text}\n")
 
     def tail(self, lines: int = 25) -> str:
         """The end of all it printed."""
-        return "\n".join(self.log.read_text().splitlines()[-lines:]) if self.log.exists() else ""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
 
 
 class Broker:
@@ -111,15 +170,23 @@ class Broker:
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def start(self, seconds: float = 30.0) -> Broker:
-        """Start and wait until it serves. Raises ChildError."""
+    @property
+    def sessions(self) -> list[int]:
+        """For a Watch, as a child's."""
+        return self._child.sessions if self._child else []
+
+    def start(self, seconds: float = START_SECONDS) -> Broker:
+        """Start and wait until it serves, `seconds` on a machine of its own. Raises ChildError."""
         self._started.clear()
         arguments = ("serve", "--port", str(self.port), "--data-dir", str(self.folder / "data"))
         self._child = Child("oncelog.broker", *arguments, log=self.folder / "broker.log", on_line=self._line).start()
-        deadline = time.monotonic() + seconds
-        while not self._started.wait(0.05):
-            if not self._child.running or time.monotonic() > deadline:
-                raise ChildError(f"the broker did not start\n{self._child.tail()}")
+        patience = Patience(seconds)
+        while not self._started.wait(POLL_SECONDS):
+            if not self._child.running:
+                raise complaint(self._child, "did not start")
+            if patience.over:
+                self._child.kill()
+                raise complaint(self._child, f"did not serve within {patience}")
         return self
 
     def _line(self, line: str) -> None:

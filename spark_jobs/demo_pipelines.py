@@ -1,17 +1,13 @@
-"""What the demo runs: the flights, or the user's own access log. Each knows its data, its job, and how to count without Spark."""
+"""What the demo runs: flights, or (demo_access_log.py) the user's own log. Each knows its data and job, and how to count without Spark."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from oncelog.spark_jobs import flights, load
-from oncelog.spark_jobs.page_views import LINE, UNPARSED
 from oncelog.spark_jobs.readback import differences, newest_by_key, read_all, read_parquet
 
 
@@ -108,59 +104,3 @@ class Flights(Table):
 
     def name(self, row: dict[str, Any]) -> str:
         return f"{row['origin']} {row['hour']:%Y-%m-%dT%H:%M:%SZ}"
-
-
-class AccessLog(Table):
-    """Views per minute, page and status class of the user's own log."""
-
-    what = "log lines"
-    title = "views per page, status and minute"
-    job = "oncelog.spark_jobs.page_views"
-    columns = ("views", "bytes")
-    counted = "views"
-
-    def __init__(self, file: Path, run: str) -> None:
-        self.file = file
-        self.topic, self.table_topic = f"access-log-{run}", f"page-views-{run}"
-        self.now_ms = int(datetime.now(UTC).timestamp() * 1000)
-        """Record time of every line: lines without a readable time of their own are counted in this minute."""
-        self.rows, self.expected = self._count()
-
-    def _lines(self) -> Iterator[bytes]:
-        with self.file.open("rb") as lines:
-            for line in lines:
-                yield line.rstrip(b"\r\n")
-
-    def _count(self) -> tuple[int, dict[str, tuple[int, ...]]]:
-        views: Counter[str] = Counter()
-        sizes: Counter[str] = Counter()
-        for line in self._lines():
-            name, size = self._cell(line.decode(errors="replace"))
-            views[name] += 1
-            sizes[name] += size
-        return views.total(), {name: (views[name], sizes[name]) for name in views}
-
-    def _cell(self, line: str) -> tuple[str, int]:
-        found = re.match(LINE, line)
-        size = int(found[4]) if found and found[4] != "-" else 0
-        try:
-            if not found:
-                raise ValueError(line)
-            minute = datetime.strptime(found[1], "%d/%b/%Y:%H:%M:%S %z")
-        except ValueError:
-            return f"{datetime.fromtimestamp(self.now_ms / 1000, UTC):%Y-%m-%dT%H:%M:00Z} {UNPARSED} ", size
-        return f"{minute.astimezone(UTC):%Y-%m-%dT%H:%M:00Z} {found[2].partition('?')[0]} {found[3][0]}xx", size
-
-    def load(self, bootstrap: str, done: Callable[[int], None]) -> None:
-        """Every line as one record without a key."""
-        load.create_topic(bootstrap, self.topic, 3, load.TOPIC_SETTINGS)
-        load.create_topic(bootstrap, self.table_topic, 1, {})
-        loader = load.Loader(bootstrap, self.topic)
-        for number, line in enumerate(self._lines(), 1):
-            loader.send([flights.Event(None, line, self.now_ms)])
-            if number % load.REPORT_EVERY == 0:
-                done(loader.acknowledged)
-        loader.flush()
-
-    def name(self, row: dict[str, Any]) -> str:
-        return f"{row['minute']:%Y-%m-%dT%H:%M:%SZ} {row['page']} {row['status']}"

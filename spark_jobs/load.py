@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from oncelog.spark_jobs import flights
+from oncelog.spark_jobs.patience import Patience
 
 TOPIC_SETTINGS = {"retention.ms": "-1", "segment.ms": str(2**53)}
 """Records carry the year 2013: retention must not take them for old, nor may their times roll a segment every week's worth of flights."""
@@ -89,14 +90,14 @@ def settled(call: Callable[[], T], seconds: float = 60.0) -> T:
     """The answer of `call`, repeated while the broker says "try again" (a coordinator that loads, an internal topic being made)."""
     from confluent_kafka import KafkaException
 
-    deadline = time.monotonic() + seconds
+    patience = Patience(seconds)
     while True:
         try:
             return call()
         except KafkaException as refused:
             if not refused.args[0].retriable() and refused.args[0].name() not in ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"):
                 raise
-            if time.monotonic() > deadline:
+            if patience.over:
                 raise
             time.sleep(0.1)
 
@@ -126,7 +127,7 @@ def load_transactional(bootstrap: str, topic: str, size: int, abort_percent: flo
     from confluent_kafka import Consumer, TopicPartition
 
     group = f"{topic}-loader"
-    loader = Loader(bootstrap, topic, **{"transactional.id": group, "transaction.timeout.ms": 30_000})
+    loader = Loader(bootstrap, topic, **{"transactional.id": group, "transaction.timeout.ms": 300_000})
     loader.producer.init_transactions(60)  # the former loader is fenced here, and its open transaction aborted
     consumer = Consumer({"bootstrap.servers": bootstrap, "log_level": 2, "group.id": group, "enable.auto.commit": False})
     # committed() asks for stable offsets: it does not answer before the outcome of the former loader's last transaction is known

@@ -20,8 +20,11 @@ from typing import Any
 
 from oncelog.spark_jobs.job import Job, run
 
-LINE = r'^\S+ \S+ \S+ \[([^\]]+)\] "(?:[A-Z]+) ([^ "]*)[^"]*" (\d{3}) (\d+|-)'
-"""Common log format; what the combined format appends needs no parsing. Groups: time, target, status, bytes."""
+LINE = (
+    r"^\S+ \S+ \S+ \[(\d\d/[A-Z][a-z]{2}/(?:19|20)\d\d:\d\d:\d\d:\d\d [+-](?:0\d|1[0-4])[0-5]\d)\] "
+    r'"(?:[A-Z]+) ([^ "]*)[^"]*" (\d{3}) (\d{1,15}|-)(?!\d)'
+)
+"""Common log format; what the combined format appends needs no parsing. Groups: time, target, status, bytes. ASCII, as Java reads it."""
 TIME = "dd/MMM/yyyy:HH:mm:ss Z"
 UNPARSED = "(unparsed)"
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from oncelog.spark_jobs.patience import Patience
 
 PATIENCE_SECONDS = 60.0
 
@@ -50,13 +51,13 @@ def read_all(bootstrap: str, topic: str, *, committed: bool = True, settings: Ma
         for partition in sorted(found.partitions):
             consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
             at_end = False
-            deadline = time.monotonic() + PATIENCE_SECONDS
+            patience = Patience(PATIENCE_SECONDS)
             while not at_end:
                 batch = consumer.consume(10_000, 0.1)  # returns short at the time-out only, so a long one would cost as much per partition
                 if batch:
-                    deadline = time.monotonic() + PATIENCE_SECONDS
-                elif time.monotonic() > deadline:
-                    raise ReadError(f"nothing more from {topic}-{partition} within {PATIENCE_SECONDS:.0f} s")
+                    patience.restart()
+                elif patience.over:
+                    raise ReadError(f"nothing more from {topic}-{partition} within {patience}")
                 for message in batch:
                     error = message.error()
                     if error is None:

@@ -24,9 +24,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from oncelog.spark_jobs.children import Child, ChildError
+from oncelog.spark_jobs.children import Child, complaint
 from oncelog.spark_jobs.examples import common
 from oncelog.spark_jobs.load import settled
+from oncelog.spark_jobs.patience import Patience
 from oncelog.spark_jobs.readback import Times, count_rows, read_all
 
 ORDERS = 2000
@@ -146,10 +147,10 @@ class Program(Child):
     def kill_at_work(self, seconds: float) -> None:
         """`kill -9`, so many seconds after the next line it prints; nothing if it has done its work before."""
         self._at_work.clear()
-        deadline = time.monotonic() + 60
+        patience = Patience(60)
         while self.running and not self._at_work.wait(0.05):
-            if time.monotonic() > deadline:
-                raise ChildError(f"no line in 60 s\n{self.tail()}")
+            if patience.over:
+                raise complaint(self, f"printed no line within {patience}")
         time.sleep(seconds)
         self.kill()
 

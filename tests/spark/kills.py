@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 from oncelog.spark_jobs import flights, load
 from oncelog.spark_jobs.children import Broker, Child, ChildError
+from oncelog.spark_jobs.patience import Patience
 from oncelog.spark_jobs.readback import Times, count_rows, read_all
 
 ROWS = 3600
@@ -224,9 +225,9 @@ def under_fire(driver: Driver, watch: Watch, plan: list[Aim], checkpoint: Path) 
 
 def await_either(driver: Driver, one: threading.Event, other: threading.Event) -> None:
     """Wait for one of two events. Raises ChildError when the driver ends or takes too long."""
-    deadline = time.monotonic() + RUN_SECONDS
+    patience = Patience(RUN_SECONDS)
     while not (one.wait(0.02) or other.is_set()):
-        if not driver.running or time.monotonic() > deadline:
+        if not driver.running or patience.over:
             driver.kill()
             raise ChildError(f"the driver ended or hangs\n{driver.tail()}")
 

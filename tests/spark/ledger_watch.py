@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from oncelog.protocol import control_records, records
+from oncelog.spark_jobs.patience import Patience
 
 DOWN = ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE", "_TIMED_OUT_QUEUE", "_NOENT", "NOT_LEADER_FOR_PARTITION")
 """What a client says while the broker is being killed and started again."""
@@ -118,9 +118,9 @@ class Watcher(threading.Thread):
 
         if self.points and any(now < before for now, before in zip(point, self.points[-1], strict=True)):
             raise Unbalanced(f"last stable offsets went back from {self.points[-1]} to {point}")
-        deadline = time.monotonic() + 60
+        patience = Patience(60)
         while any(reached < wanted for reached, wanted in zip(self._reached, point, strict=True)):
-            if time.monotonic() > deadline:
+            if patience.over:
                 raise Unbalanced(f"the consumer does not get to {point}: {self._reached}")
             for message in self._consumer.consume(1000, 0.02):
                 error, partition = message.error(), message.partition()
