@@ -68,8 +68,8 @@ def chaos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Chaos:
     return Chaos("127.0.0.1:1", None, tmp_path, "run", Timeline())
 
 
-def watch(child: Child, idle: float) -> Watch:
-    return Watch(idle, sessions=lambda: child.sessions, share=lambda: 1.0)
+def watch(child: Child, idle: float, share: float = 1.0) -> Watch:
+    return Watch(idle, sessions=lambda: child.sessions, share=lambda: share)
 
 
 def test_what_fails_at_once_is_given_up_after_a_few_starts(chaos: Chaos, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ if not file.exists():
 
 def test_what_works_long_without_a_word_is_left_alone(chaos: Chaos, tmp_path: Path) -> None:
     child = Script("import time\nwhile time.process_time() < 3: pass", tmp_path / "log")
-    chaos._run(child, {}, "stage", watch(child, 1.2))
+    chaos._run(child, {}, "stage", watch(child, 0.3, share=0.15))  # looks every 2 s whether it used 7 % of a processor
     assert child.starts == 1
 
 
