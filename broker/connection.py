@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 import struct
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from oncelog.broker import refusals
 from oncelog.broker.auth.mechanisms import ANONYMOUS
 from oncelog.broker.dispatch import CloseConnection
 from oncelog.protocol.framing import LENGTH_BYTES, frame_length
@@ -131,8 +131,6 @@ class Connection(asyncio.BufferedProtocol):
         self._listener.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if isinstance(exc, ssl.SSLError):
-            self._listener.log_once(self.client_host, f"TLS failed: {exc.reason or exc}; is the client configured for TLS?")
         self._closing = True
         self._transport = None
         self._slots.clear()
@@ -323,6 +321,10 @@ class Connection(asyncio.BufferedProtocol):
         self._listener.log_once(self.client_host, f"closing a connection: {why}")
         self._closing = True
         self.flush()
+
+    def turned_away(self, what: str, **facts: object) -> None:
+        """Log a refusal, at most one line a peer and reason in a while."""
+        refusals.tell(what, self.client_host, listener=self._listener.name, **facts)
 
     def abort(self) -> None:
         """Close at once."""

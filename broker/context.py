@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from oncelog.broker import refusals
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class ConnectionFacts(Protocol):
     def listener_name(self) -> str: ...
 
     def close_after_response(self) -> None: ...
+
+    def turned_away(self, what: str, **facts: object) -> None: ...
 
 
 class BrokerContext:
@@ -96,7 +99,15 @@ class RequestContext:
         self.now_ms = now_ms
 
     def authorize(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
-        """May this connection's principal do that? Everything is allowed without an authorizer."""
+        """May this connection's principal do that? A no is logged. Everything is allowed without an authorizer."""
+        if self.sees(operation, resource_type, name):
+            return True
+        principal, resource = self.connection.principal, resource_type.name
+        refusals.tell("denied", self.connection.client_host, principal=principal, operation=operation.name, resource=resource, name=name)
+        return False
+
+    def sees(self, operation: AclOperation, resource_type: ResourceType, name: str) -> bool:
+        """As `authorize`, for what nobody asked for by name (`Action.logIfDenied`): a no is not logged."""
         authorizer = self.broker.authorizer
         return authorizer is None or authorizer.authorize(
             self.connection.principal, self.connection.client_host, operation, resource_type, name

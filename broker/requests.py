@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from oncelog.broker.connection import BlockedRequests, Connection, Slot
 from oncelog.broker.context import BrokerContext, RequestContext
 from oncelog.broker.dispatch import Api, CloseConnection
+from oncelog.broker.sasl_tokens import take_bare_token
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.header import parse_request_header, response_header
@@ -39,8 +40,11 @@ class RequestHandler:
 
         Raises CloseConnection and MalformedRequest: the connection is then closed, as Kafka does.
         """
+        sasl = connection.sasl
+        if sasl is not None and sasl.takes_tokens:
+            return take_bare_token(bytes(frame), sasl, connection, self.clock.monotonic_ms())
         key, version, correlation_id, client_id, body_offset = parse_request_header(frame)
-        if connection.sasl is not None and not connection.sasl.allows(key, self.clock.monotonic_ms()):
+        if sasl is not None and not sasl.allows(key, self.clock.monotonic_ms()):
             raise CloseConnection(f"request {key} before authentication on listener {connection.listener_name}")
         if key == _API_VERSIONS and version > self._api_versions_max:
             api, version = self._apis.find(key, 0), -1  # the body is not read: its version is not ours

@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from oncelog.broker import refusals
 from oncelog.broker.auth.sasl import SaslSettings, SaslState
 from oncelog.broker.connection import Connection
 from oncelog.broker.listeners import ListenerConfig
@@ -20,7 +21,6 @@ _log = logging.getLogger(__name__)
 
 RECEIVE_BUFFER_BYTES = 256 * 1024
 WRITE_BUFFER_HIGH_BYTES = 4 << 20  # what may wait for a client that does not read, before its requests wait too
-_PEERS_REMEMBERED = 1000
 
 
 class Listener:
@@ -53,7 +53,6 @@ class Listener:
         self._tls = tls
         self._map_principal = map_principal
         self._sasl = sasl
-        self._told: set[tuple[str, str]] = set()
         self._server: asyncio.Server | None = None
         self._empty: asyncio.Future[None] | None = None  # while closing: done when the last connection has ended
 
@@ -106,10 +105,8 @@ class Listener:
         return self._map_principal(certificate)
 
     def log_once(self, host: str, text: str) -> None:
-        """One warning a peer and reason: a client that cannot be served comes back every few milliseconds."""
-        if (host, text) not in self._told and len(self._told) < _PEERS_REMEMBERED:
-            self._told.add((host, text))
-            _log.warning("%s listener=%s client=%s", text, self.name, host)
+        """One warning a peer and reason in a while."""
+        refusals.tell("turned away", host, listener=self.name, reason=text)
 
     def reap_idle(self, now_ms: float, idle_ms: float) -> None:
         """Close the connections that have been silent for longer (`connections.max.idle.ms`; negative: none)."""

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
-from collections.abc import Callable, Mapping
+import os
+import re
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
-from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism
+from oncelog.broker.auth.scram import ScramCredential, ScramCredentials, ScramMechanism
 
 # the principal of a connection that did not authenticate (`KafkaPrincipal.ANONYMOUS`)
 ANONYMOUS = "User:ANONYMOUS"
 # the answer to every wrong password and unknown user is the same, so that names cannot be guessed
 _REFUSED = "Authentication failed: Invalid username or password"
 _SCRAM_REFUSED = "Authentication failed during authentication due to invalid credentials with SASL mechanism {}"
+
+
+_BASE64 = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)?"
+_NAME = r"(?:[^\0=,]|=2C|=3D)+"
+_CLIENT_FIRST = re.compile(
+    rf"(?P<gs2>n,(?:a=(?P<authzid>{_NAME}))?,)(?P<bare>n=(?P<user>{_NAME}),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)"
+    r"(?P<extensions>(?:,[A-Za-z]+=[^\0,]+)*))"
+)
+_CLIENT_FINAL = re.compile(
+    rf"(?P<without_proof>c=(?P<binding>{_BASE64}),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)(?:,[A-Za-z]+=[^\0,]+)*),p=(?P<proof>{_BASE64})"
+)
+_TOKEN_AUTHENTICATION = "tokenauth=true"
 
 
 class SaslFailure(Exception):
@@ -27,10 +42,23 @@ class Step(NamedTuple):
 
 
 class Exchange(Protocol):
-    """One authentication under way."""
+    """One authentication under way. `user`: who the client says it is, once it has said so."""
+
+    user: str | None
 
     def step(self, token: bytes) -> Step:
         """Take the client's token. Raises SaslFailure."""
+
+
+class _FirstMessages(NamedTuple):
+    """What the last messages of a SCRAM exchange are checked against."""
+
+    gs2_header: str
+    client_bare: str
+    server: str
+    nonce: str
+    user: str
+    credential: ScramCredential
 
 
 class PlainExchange:
@@ -38,6 +66,7 @@ class PlainExchange:
 
     def __init__(self, users: Mapping[str, str]) -> None:
         self._users = users
+        self.user: str | None = None
 
     def step(self, token: bytes) -> Step:
         try:
@@ -47,6 +76,7 @@ class PlainExchange:
         if len(parts) != 3:
             raise SaslFailure(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
         authorization_id, user, password = parts
+        self.user = user
         if not user:
             raise SaslFailure("Authentication failed: username not specified")
         if not password:
@@ -60,38 +90,57 @@ class PlainExchange:
 
 
 class ScramExchange:
-    """SCRAM (RFC 5802) in two round trips, over stored credentials."""
+    """SCRAM (RFC 5802) in two round trips, over stored credentials (`ScramSaslServer`): no channel binding, no delegation tokens."""
 
     def __init__(self, mechanism: ScramMechanism, credentials: ScramCredentials) -> None:
-        import scramp
-
         self._mechanism = mechanism
         self._credentials = credentials
-        self._user: str | None = None
-        self._error: type[Exception] = scramp.ScramException
-        self._server = scramp.ScramMechanism(mechanism.sasl_name).make_server(self._look_up)
-        self._steps: list[Callable[[str], Step]] = [self._last, self._first]
+        self._first: _FirstMessages | None = None
+        self.user: str | None = None
 
     def step(self, token: bytes) -> Step:
-        if not self._steps:
-            raise SaslFailure("Authentication failed: the SCRAM exchange is over")
         try:
-            return self._steps.pop()(token.decode())
-        except (self._error, UnicodeDecodeError):
-            raise SaslFailure(_SCRAM_REFUSED.format(self._mechanism.sasl_name)) from None
+            message = token.decode()
+        except UnicodeDecodeError:
+            raise self._refused() from None
+        first, self._first = self._first, None
+        return self._begin(message) if first is None else self._finish(message, first)
 
-    def _first(self, message: str) -> Step:
-        self._server.set_client_first(message)
-        return Step(self._server.get_server_first().encode(), None)
-
-    def _last(self, message: str) -> Step:
-        self._server.set_client_final(message)
-        return Step(self._server.get_server_final().encode(), self._user)
-
-    def _look_up(self, user: str) -> tuple[bytes, bytes, bytes, int] | None:
+    def _begin(self, message: str) -> Step:
+        found = _CLIENT_FIRST.fullmatch(message)
+        if found is None:
+            raise self._refused()
+        user = found["user"].replace("=2C", ",").replace("=3D", "=")
+        if self.user is None:
+            self.user = user
         credential = self._credentials.of(user).get(self._mechanism)
-        self._user = user
-        return None if credential is None else (credential.salt, credential.stored_key, credential.server_key, credential.iterations)
+        if credential is None or _TOKEN_AUTHENTICATION in found["extensions"].split(","):
+            raise self._refused()
+        authorization_id = (found["authzid"] or "").replace("=2C", ",").replace("=3D", "=")
+        if authorization_id not in ("", user):
+            raise SaslFailure("Authentication failed: Client requested an authorization id that is different from username")
+        nonce = found["nonce"] + base64.b64encode(os.urandom(18)).decode()
+        answer = f"r={nonce},s={base64.b64encode(credential.salt).decode()},i={credential.iterations}"
+        self._first = _FirstMessages(found["gs2"], found["bare"], answer, nonce, user, credential)
+        return Step(answer.encode(), None)
+
+    def _finish(self, message: str, first: _FirstMessages) -> Step:
+        found = _CLIENT_FINAL.fullmatch(message)
+        if found is None or found["nonce"] != first.nonce or base64.b64decode(found["binding"]) != first.gs2_header.encode():
+            raise self._refused()
+        signed = f"{first.client_bare},{first.server},{found['without_proof']}".encode()
+        proof, digest = base64.b64decode(found["proof"]), self._mechanism.digest
+        signature = hmac.digest(first.credential.stored_key, signed, digest)
+        if len(proof) != len(signature):
+            raise self._refused()
+        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        if not hmac.compare_digest(digest(client_key).digest(), first.credential.stored_key):
+            raise self._refused()
+        server_signature = hmac.digest(first.credential.server_key, signed, digest)
+        return Step(b"v=" + base64.b64encode(server_signature), first.user)
+
+    def _refused(self) -> SaslFailure:
+        return SaslFailure(_SCRAM_REFUSED.format(self._mechanism.sasl_name))
 
 
 def new_exchange(mechanism: str, plain_users: Mapping[str, str], credentials: ScramCredentials) -> Exchange:

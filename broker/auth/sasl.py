@@ -69,17 +69,19 @@ class AuthenticateAnswer(NamedTuple):
     session_lifetime_ms: int = 0
     close: bool = False
     delay_ms: int = 0
+    claimed: str | None = None  # who a refused client says it is
 
 
 class SaslState:
     """The state of one connection on a SASL listener. Times are monotonic milliseconds, handed in."""
 
-    __slots__ = ("_exchange", "_mechanism", "_settings", "_started_ms", "expires_at_ms", "phase", "principal")
+    __slots__ = ("_exchange", "_framed", "_settings", "_started_ms", "expires_at_ms", "mechanism", "phase", "principal")
 
     def __init__(self, settings: SaslSettings) -> None:
         self._settings = settings
         self._exchange: Exchange | None = None
-        self._mechanism = ""
+        self._framed = False  # tokens come in SaslAuthenticate, since a SaslHandshake of v1 or above
+        self.mechanism = ""
         self._started_ms: float | None = None
         self.phase = SaslPhase.INITIAL
         self.principal = ANONYMOUS
@@ -93,8 +95,14 @@ class SaslState:
             return False
         return self.expires_at_ms is None or now_ms < self.expires_at_ms
 
-    def handshake(self, mechanism: str, now_ms: float) -> HandshakeAnswer:
+    @property
+    def takes_tokens(self) -> bool:
+        """Whether the next frame is a bare token: the client shook hands with v0, before SaslAuthenticate was there."""
+        return self._exchange is not None and not self._framed
+
+    def handshake(self, mechanism: str, now_ms: float, *, framed: bool = True) -> HandshakeAnswer:
         """The client names its mechanism; once authenticated, this begins a re-authentication."""
+        self._framed |= framed
         offered = self._settings.mechanisms
         if self.phase in (SaslPhase.HANDSHAKEN, SaslPhase.REAUTHENTICATING):
             return HandshakeAnswer(ErrorCode.ILLEGAL_SASL_STATE, (), close=True)
@@ -102,11 +110,11 @@ class SaslState:
             return HandshakeAnswer(ErrorCode.ILLEGAL_SASL_STATE, ())
         if mechanism not in offered:
             return HandshakeAnswer(ErrorCode.UNSUPPORTED_SASL_MECHANISM, offered, close=True)
-        if self.phase is SaslPhase.AUTHENTICATED and mechanism != self._mechanism:
+        if self.phase is SaslPhase.AUTHENTICATED and mechanism != self.mechanism:
             # the mechanism may not change with the session (SaslServerAuthenticator.ReauthInfo)
-            return HandshakeAnswer(ErrorCode.UNSUPPORTED_SASL_MECHANISM, (self._mechanism,), close=True)
+            return HandshakeAnswer(ErrorCode.UNSUPPORTED_SASL_MECHANISM, (self.mechanism,), close=True)
         self.phase = SaslPhase.REAUTHENTICATING if self.phase is SaslPhase.AUTHENTICATED else SaslPhase.HANDSHAKEN
-        self._mechanism = mechanism
+        self.mechanism = mechanism
         self._started_ms = now_ms
         self._exchange = new_exchange(mechanism, self._settings.plain_users, self._settings.credentials)
         return HandshakeAnswer(ErrorCode.NONE, offered)
@@ -122,9 +130,9 @@ class SaslState:
             if user is not None:
                 self._check_same_principal(f"User:{user}")
         except SaslFailure as failure:
-            self._exchange = None
+            claimed, self._exchange = self._exchange.user, None
             return AuthenticateAnswer(
-                ErrorCode.SASL_AUTHENTICATION_FAILED, str(failure), close=True, delay_ms=self._settings.failure_delay_ms
+                ErrorCode.SASL_AUTHENTICATION_FAILED, str(failure), close=True, delay_ms=self._settings.failure_delay_ms, claimed=claimed
             )
         if user is None:
             return AuthenticateAnswer(ErrorCode.NONE, token=challenge)

@@ -57,7 +57,7 @@ def list_rules(
 def add(
     principal: str,
     resource: Resource,
-    name: str = CLUSTER_NAME,
+    name: str | None = None,
     *,
     operation: tuple[Operation, ...] = ("all",),
     deny: Annotated[bool, Parameter(negative=())] = False,
@@ -72,7 +72,7 @@ def add(
     principal
         As User:alice; User:* is everybody.
     name
-        Name of the resource; * is every one.
+        Name of the resource; * is every one. The cluster needs none.
     operation
         May be given several times.
     deny
@@ -86,6 +86,10 @@ def add(
 
     if ":" not in principal:
         fail(f"{principal!r} is no principal: write User:{principal}", USAGE)
+    if resource == "cluster":
+        name = CLUSTER_NAME if name is None else name
+    if name is None:
+        fail(f"which {resource}? oncelog acl add {principal} {resource} NAME (or '*' for every one, in quotes)", USAGE)
     creations = [
         messages.CreateAclsRequest.AclCreation(
             resource_type=_resource_type(resource),

@@ -72,7 +72,7 @@ def _topics(req: Any, ctx: RequestContext, making: Settling) -> tuple[list[_Told
     """Names with their packed entries, and whether the answer may be given again."""
     broker, version = ctx.broker, ctx.api_version
     if req.topics is None or (version == 0 and not req.topics):
-        visible = [topic for topic in broker.logs.topics.all() if may_topic(ctx, AclOperation.DESCRIBE, topic.name)]
+        visible = [topic for topic in broker.logs.topics.all() if ctx.sees(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)]
         return [(topic.name, _known(topic, req, ctx)) for topic in visible], True
     if version >= 12 and any(asked.topic_id is not None for asked in req.topics):
         return [(None, _by_id(asked.topic_id, req, ctx)) for asked in req.topics if asked.topic_id is not None], True
@@ -145,7 +145,7 @@ def _by_name(name: str, req: Any, ctx: RequestContext, making: Settling) -> tupl
 
 def _make(name: str, ctx: RequestContext, making: Settling) -> ErrorCode:
     """Begin to make a topic; what to tell of it if that succeeds."""
-    if not (ctx.authorize(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME) or may_topic(ctx, AclOperation.CREATE, name)):
+    if not (ctx.sees(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME) or may_topic(ctx, AclOperation.CREATE, name)):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     logs = ctx.broker.logs
     try:

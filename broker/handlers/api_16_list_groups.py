@@ -22,8 +22,8 @@ def handle(req: Any, ctx: RequestContext) -> Any:
         found = ctx.broker.groups.listing.list(req.states_filter, req.types_filter)
     except KafkaError as error:
         return messages.ListGroupsResponse(error_code=error.code)
-    if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
-        found = [group for group in found if ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id)]
+    if not ctx.sees(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
+        found = [group for group in found if ctx.sees(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id)]
     kind = messages.ListGroupsResponse.ListedGroup
     return messages.ListGroupsResponse(
         groups=[

@@ -1,6 +1,6 @@
 """SaslHandshake (17), v0-1.
 
-The client names its mechanism. v0 would be followed by tokens without Kafka framing; we take SaslAuthenticate after it, too.
+The client names its mechanism. After v0 its tokens come bare, each behind its length; after v1 in SaslAuthenticate.
 Unknown mechanism: 33 with the mechanisms offered, then the connection is closed. On a listener without SASL: 34.
 Once authenticated it begins a re-authentication (KIP-368).
 """
@@ -22,7 +22,9 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     sasl = ctx.connection.sasl
     if sasl is None:
         return messages.SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, mechanisms=[])
-    answer = sasl.handshake(req.mechanism, ctx.broker.env.clock.monotonic_ms())
+    answer = sasl.handshake(req.mechanism, ctx.broker.env.clock.monotonic_ms(), framed=ctx.api_version > 0)
+    if answer.error is not ErrorCode.NONE:
+        ctx.connection.turned_away("authentication failed", mechanism=req.mechanism, reason=answer.error.name)
     if answer.close:
         ctx.connection.close_after_response()
     return messages.SaslHandshakeResponse(error_code=answer.error, mechanisms=list(answer.mechanisms))

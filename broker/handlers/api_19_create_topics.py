@@ -67,7 +67,7 @@ def _create(topic: Any, ctx: RequestContext, timeout_ms: int, making: Settling |
     name = topic.name
     if name == _METADATA_TOPIC:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {_METADATA_TOPIC} is prohibited.")
-    if not (ctx.authorize(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME) or may_topic(ctx, AclOperation.CREATE, name)):
+    if not (ctx.sees(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME) or may_topic(ctx, AclOperation.CREATE, name)):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
     if timeout_ms <= 0 and making is not None:
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)

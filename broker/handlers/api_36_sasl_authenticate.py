@@ -7,12 +7,12 @@ SASL, or after authentication: 34.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from oncelog.broker.auth.sasl import AFTER_AUTHENTICATION, AuthenticateAnswer
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
+from oncelog.broker.sasl_tokens import later, take_token
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
@@ -24,12 +24,8 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     sasl = ctx.connection.sasl
     if sasl is None:
         return _response(AuthenticateAnswer(ErrorCode.ILLEGAL_SASL_STATE, AFTER_AUTHENTICATION))
-    answer = sasl.authenticate(bytes(req.auth_bytes), ctx.broker.env.clock.monotonic_ms())
-    if answer.error is ErrorCode.NONE:
-        ctx.connection.principal = sasl.principal
-    if answer.close:
-        ctx.connection.close_after_response()
-    return _later(_response(answer), answer.delay_ms) if answer.delay_ms else _response(answer)
+    answer = take_token(bytes(req.auth_bytes), sasl, ctx.connection, ctx.broker.env.clock.monotonic_ms())
+    return later(_response(answer), answer.delay_ms) if answer.delay_ms else _response(answer)
 
 
 def _response(answer: AuthenticateAnswer) -> Any:
@@ -39,12 +35,3 @@ def _response(answer: AuthenticateAnswer) -> Any:
         auth_bytes=answer.token,
         session_lifetime_ms=answer.session_lifetime_ms,
     )
-
-
-def _later(response: Any, delay_ms: int) -> asyncio.Future[Any]:
-    """The answer to a wrong password waits, which makes guessing slow."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-    # the connection may be gone, and the future cancelled, before the time is up
-    loop.call_later(delay_ms / 1000, lambda: None if future.done() else future.set_result(response))
-    return future

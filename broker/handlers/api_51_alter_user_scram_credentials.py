@@ -46,5 +46,5 @@ def _alter(user: str, deletions: list[Any], upsertions: list[Any], ctx: RequestC
         credentials.delete(user, check_deletion(user, deletion.mechanism))
     for upsertion in upsertions:
         salt, salted = bytes(upsertion.salt), bytes(upsertion.salted_password)
-        mechanism = check_upsertion(user, upsertion.mechanism, upsertion.iterations, salt)
+        mechanism = check_upsertion(user, upsertion.mechanism, upsertion.iterations)
         credentials.set(user, mechanism, credential_of(mechanism, salt, upsertion.iterations, salted))

@@ -46,6 +46,6 @@ def _state(found: TransactionDescription, ctx: RequestContext) -> Any:
         topics=[
             kind.TopicData(topic=name, partitions=partitions)
             for name, partitions in by_topic
-            if ctx.authorize(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
+            if ctx.sees(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
         ],
     )

@@ -25,6 +25,6 @@ def handle(req: Any, ctx: RequestContext) -> Any:
         transaction_states=[
             kind(transactional_id=each.transactional_id, producer_id=each.producer_id, transaction_state=each.state.wire_name)
             for each in found.transactions
-            if ctx.authorize(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, each.transactional_id)
+            if ctx.sees(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, each.transactional_id)
         ],
     )

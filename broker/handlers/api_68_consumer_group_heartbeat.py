@@ -32,7 +32,9 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     if not all(may_topic(ctx, AclOperation.DESCRIBE, name) for name in req.subscribed_topic_names or ()):
         return _refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
     try:
-        reply = ctx.broker.groups.consumer_group_heartbeat(_request(req, ctx), lambda name: may_topic(ctx, AclOperation.DESCRIBE, name))
+        reply = ctx.broker.groups.consumer_group_heartbeat(
+            _request(req, ctx), lambda name: ctx.sees(AclOperation.DESCRIBE, ResourceType.TOPIC, name)
+        )
     except KafkaError as error:
         return _refusal(error.code, error.message)
     return then(reply, _answer)

@@ -31,7 +31,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     left = max(1, min(req.response_partition_limit, ctx.broker.config.server.partition_page_limit))
     topics: list[Any] = []
     for name in names:
-        if name < start_name or (listed and not may_topic(ctx, AclOperation.DESCRIBE, name)):
+        if name < start_name or (listed and not ctx.sees(AclOperation.DESCRIBE, ResourceType.TOPIC, name)):
             continue
         if left <= 0:
             return response(topics=topics, next_cursor=response.Cursor(topic_name=name, partition_index=0))

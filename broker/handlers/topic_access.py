@@ -13,7 +13,7 @@ NOT_REQUESTED = -(2**31)
 
 def authorized_operations(ctx: RequestContext, resource_type: ResourceType, name: str = CLUSTER_NAME) -> int:
     """What the principal may do to a resource: the sum of 1 << operation (KIP-430)."""
-    return sum(1 << operation for operation in SUPPORTED_OPERATIONS[resource_type] if ctx.authorize(operation, resource_type, name))
+    return sum(1 << operation for operation in SUPPORTED_OPERATIONS[resource_type] if ctx.sees(operation, resource_type, name))
 
 
 def may_topic(ctx: RequestContext, operation: AclOperation, name: str) -> bool:

@@ -100,6 +100,14 @@ def test_kafka_python(guarded: str, name: str, mechanism: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_kafka_python_from_before_sasl_authenticate(guarded: str, name: str, mechanism: str) -> None:
+    """Told that the broker is a 0.11, it shakes hands with v0 and sends its tokens without a request around them."""
+    producer = KafkaProducer(**python(guarded, mechanism), api_version=(0, 11))
+    assert producer.send(name, b"one").get(20).offset == 0
+    producer.close()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_aiokafka(guarded: str, name: str, mechanism: str) -> None:
     async def main() -> None:
         settings = python(guarded, mechanism)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from oncelog.broker import refusals
 from oncelog.broker.auth.authorizer import Authorizer
 from oncelog.broker.auth.sasl import SaslSettings
 from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credential_of, salted_password
 from oncelog.broker.auth.tls import peer_principal, principal_mapper, server_context
+from oncelog.broker.commands.sasl_client import conversation
 from oncelog.broker.commands.wire_client import ConnectFailure, Security, WireClient
 from oncelog.broker.config import load
 from oncelog.broker.connection import Connection
@@ -108,7 +112,9 @@ class Running:
 
 
 @pytest.fixture
-def running() -> Iterator[Running]:
+def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    fresh = refusals.RefusalLog(refusals._log.warning, time.monotonic)  # what earlier tests told is told again
+    monkeypatch.setattr(refusals, "tell", fresh.tell)
     made = Running()
     yield made
     made.close()
@@ -144,6 +150,48 @@ def test_after_a_failed_authentication_the_connection_is_closed(running: Running
         assert refused.error_code == 58
         with pytest.raises(ConnectFailure, match="closed the connection"):
             client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="PLAIN"))
+
+
+def bare(client: WireClient, token: bytes) -> bytes:
+    """A token without a request around it; the broker's, or ConnectFailure when it closes the connection."""
+    client._write(b"", token)
+    return bytes(client._read_frame(ApiKey.SASL_AUTHENTICATE))
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_bare_tokens_after_the_first_handshake_version(running: Running, mechanism: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What clients from before SaslAuthenticate send, and kafka-python when it is told that the broker is 0.11 (KIP-43)."""
+
+    def log_in(client: WireClient, password: str) -> None:
+        handshake = client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism=mechanism), version=0)
+        assert handshake.error_code == 0
+        talk = conversation(mechanism, "alice", password)
+        answer = bare(client, next(talk))
+        with contextlib.suppress(StopIteration):
+            answer = bare(client, talk.send(answer))
+            talk.send(answer)
+        assert answer.startswith(b"v=") == (mechanism != "PLAIN")
+
+    with running.client() as client:
+        log_in(client, "secret")
+        assert users(client) == 0
+    with running.client() as client, pytest.raises(ConnectFailure, match="closed the connection"):
+        log_in(client, "wrong")
+    assert f"authentication failed listener=L mechanism={mechanism} user=alice" in caplog.text
+
+
+def test_a_login_that_fails_is_logged_and_cannot_write_the_log(running: Running, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ConnectFailure):
+        running.client(mechanism="PLAIN", username="mallory\nINFO fine", password="x").connect()
+    (line,) = [record.getMessage() for record in caplog.records if "authentication failed" in record.getMessage()]
+    assert 'user="mallory\\nINFO fine"' in line
+    assert "client=127.0.0.1" in line
+
+
+def test_a_denied_request_is_logged(running: Running, caplog: pytest.LogCaptureFixture) -> None:
+    with running.client(mechanism="PLAIN", username="bob", password="x") as client:
+        assert users(client) == 31
+    assert "denied principal=User:bob operation=DESCRIBE resource=CLUSTER name=kafka-cluster client=127.0.0.1" in caplog.text
 
 
 def test_before_authentication_other_requests_close_the_connection(running: Running) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -139,19 +140,18 @@ def test_a_session_cannot_change_hands_or_mechanism_nor_hurry() -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "mechanism", "iterations", "salt", "code"),
+    ("user", "mechanism", "iterations", "code"),
     [
-        ("", 1, 4096, b"s" * 20, ErrorCode.UNACCEPTABLE_CREDENTIAL),
-        ("a", 0, 4096, b"s" * 20, ErrorCode.UNSUPPORTED_SASL_MECHANISM),
-        ("a", 3, 4096, b"s" * 20, ErrorCode.UNSUPPORTED_SASL_MECHANISM),
-        ("a", 1, 4095, b"s" * 20, ErrorCode.UNACCEPTABLE_CREDENTIAL),
-        ("a", 1, 16385, b"s" * 20, ErrorCode.UNACCEPTABLE_CREDENTIAL),
-        ("a", 1, 4096, b"s", ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        ("", 1, 4096, ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        ("a", 0, 4096, ErrorCode.UNSUPPORTED_SASL_MECHANISM),
+        ("a", 3, 4096, ErrorCode.UNSUPPORTED_SASL_MECHANISM),
+        ("a", 1, 4095, ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        ("a", 1, 16385, ErrorCode.UNACCEPTABLE_CREDENTIAL),
     ],
 )
-def test_credentials_that_are_not_acceptable(user: str, mechanism: int, iterations: int, salt: bytes, code: ErrorCode) -> None:
+def test_credentials_that_are_not_acceptable(user: str, mechanism: int, iterations: int, code: ErrorCode) -> None:
     with pytest.raises(KafkaError) as refused:
-        check_upsertion(user, mechanism, iterations, salt)
+        check_upsertion(user, mechanism, iterations)
     assert refused.value.code is code
 
 
@@ -167,3 +167,69 @@ def test_bad_jaas_is_a_bad_setting(text: str) -> None:
     with pytest.raises(KafkaError) as refused:
         parse_jaas(text)
     assert refused.value.code is ErrorCode.INVALID_CONFIG
+
+
+@pytest.mark.parametrize("salt", [b"", b"salt", b"0123456789ab"])
+@pytest.mark.parametrize("mechanism", [ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512])
+def test_any_salt_will_do(mechanism: ScramMechanism, salt: bytes) -> None:
+    credentials = ScramCredentials(Store())
+    credentials.set("bob=,", mechanism, credential_of(mechanism, salt, 4096, salted_password(mechanism, "s", salt, 4096)))
+    state = SaslState(settings(credentials=credentials))
+    assert authenticate(state, mechanism.sasl_name, "bob=,", "s").error is ErrorCode.NONE
+    assert state.principal == "User:bob=,"
+    refused = authenticate(SaslState(settings(credentials=credentials)), mechanism.sasl_name, "bob=,", "t")
+    assert (refused.error, refused.claimed) == (ErrorCode.SASL_AUTHENTICATION_FAILED, "bob=,")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "y,,n=alice,r=abc",
+        "p=tls-unique,,n=alice,r=abc",
+        "n,a=bob,n=alice,r=abc",
+        "n,,n=alice,r=",
+        "n,,n=al=41ice,r=abc",
+        "n,,n=alice",
+        "n,,m=x,n=alice,r=abc",
+        "n,,n=alice,r=abc,tokenauth=true",
+        "n,,n=,r=abc",
+        "",
+    ],
+)
+def test_first_messages_that_are_refused(first: str) -> None:
+    state = SaslState(settings())
+    state.handshake("SCRAM-SHA-256", 0)
+    answer = state.authenticate(first.encode(), 0)
+    assert (answer.error, answer.close) == (ErrorCode.SASL_AUTHENTICATION_FAILED, True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda final: final.replace("c=biws", "c=eSws"),
+        lambda final: final.replace(",r=", ",r=x"),
+        lambda final: final[: final.index(",p=")],
+        lambda final: final[: final.index(",p=")] + ",p=AAAA",
+        lambda final: final[: final.index(",p=")] + ",p=" + "A" * 43 + "=",
+        lambda final: final + "A",
+    ],
+)
+def test_last_messages_that_are_refused(change: Callable[[str], str]) -> None:
+    state = SaslState(settings())
+    state.handshake("SCRAM-SHA-256", 0)
+    talk = conversation("SCRAM-SHA-256", "alice", "secret")
+    challenge = state.authenticate(next(talk), 0).token
+    assert b"v=" in authenticate(SaslState(settings()), "SCRAM-SHA-256", "alice", "secret").token
+    answer = state.authenticate(change(talk.send(challenge).decode()).encode(), 0)
+    assert (answer.error, answer.close) == (ErrorCode.SASL_AUTHENTICATION_FAILED, True)
+
+
+def test_after_a_handshake_of_the_first_version_tokens_come_bare() -> None:
+    state = SaslState(settings())
+    assert not state.takes_tokens
+    state.handshake("PLAIN", 0, framed=False)
+    assert state.takes_tokens
+    assert state.authenticate(b"\0alice\0secret", 0).error is ErrorCode.NONE
+    assert not state.takes_tokens
+    state.handshake("PLAIN", 0)
+    assert not SaslState(settings()).takes_tokens

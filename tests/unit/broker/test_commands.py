@@ -214,6 +214,8 @@ def test_nobody_there_is_exit_status_3(capsys: pytest.CaptureFixture[str]) -> No
         (config.app, ["describe", "topic"]),
         (config.app, ["alter", "topic", "orders"]),
         (acl.app, ["add", "alice", "topic", "x"]),
+        (acl.app, ["add", "User:alice", "topic"]),
+        (acl.app, ["add", "User:alice", "group", "--operation", "read"]),
         (acl.app, ["delete"]),
         (group.app, ["reset-offsets", "g"]),
         (group.app, ["reset-offsets", "g", "--to-latest", "--to-earliest"]),
