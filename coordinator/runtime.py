@@ -192,6 +192,8 @@ class CoordinatorRuntime(Generic[S]):
         existing = self._logs.topics.get(self.topic)
         if existing is not None:
             self._partitions = existing.partitions
+            if self._topic_configs.keys() - existing.configs.keys():  # lost, or made by an older version
+                self._logs.alter_topic_configs(self.topic, {**self._topic_configs, **existing.configs})
         self._slots = []
         for partition in range(self._partitions):
             log = self._logs.log(TopicPartition(self.topic, partition)) if existing is not None else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from oncelog.protocol.primitives import uuid_from_kafka
 from oncelog.storage.env import OsFileSystem
 from oncelog.storage.findings import Findings, Kind
 from oncelog.storage.kafka_import import METADATA_LOG, KafkaTopic, MalformedMetadata, topics_from_kafka
+from oncelog.storage.raw_formats import DamagedFile
+from oncelog.storage.topic import TOPIC_FILE, decode_topic, parse_topic_file, with_fixed_configs
 from oncelog.storage.twin_file import examine, stood
 
 REGISTRY = "oncelog.topics"
@@ -45,9 +46,25 @@ def audit_own_files(path: Path, findings: Findings) -> None:
 
 def _topics_in(payload: bytes, findings: Findings) -> dict[str, KafkaTopic] | None:
     try:
-        rows = json.loads(payload)["topics"]
-        topics = [KafkaTopic(row["name"], uuid_from_kafka(row["id"]), int(row["partitions"]), dict(row["configs"])) for row in rows]
+        topics = [with_fixed_configs(decode_topic(row)) for row in json.loads(payload)["topics"]]
     except (ValueError, KeyError, TypeError) as error:
         findings.error(Kind.OWN_FILE, f"the topic registry cannot be read: {error}", file=REGISTRY)
         return None
-    return {topic.name: topic for topic in topics}
+    for topic in topics:
+        if not topic.configs_known:
+            findings.error(Kind.CONFIGS_UNKNOWN, f"configs of topic {topic.name} were lost: nothing of it is deleted before any is altered")
+    return {topic.name: KafkaTopic(topic.name, topic.topic_id, topic.partitions, topic.configs) for topic in topics}
+
+
+def audit_topic_file(folder: Path, topic: KafkaTopic | None, findings: Findings) -> None:
+    """`oncelog.topic` of a partition folder, where there is one, against the registry."""
+    path = folder / TOPIC_FILE
+    if not path.exists():
+        return
+    try:
+        _, told = parse_topic_file(path.read_bytes())
+    except DamagedFile as error:
+        findings.error(Kind.OWN_FILE, str(error), file=TOPIC_FILE)
+        return
+    if topic is not None and (told.topic_id, told.partitions, told.configs) != (topic.topic_id, topic.partitions, topic.configs):
+        findings.note(Kind.OWN_FILE, "older than the registry: written again while a broker runs", file=TOPIC_FILE)

@@ -71,6 +71,7 @@ class Kind(StrEnum):
     COMMITTED_UNKNOWN_PARTITION = "committed-unknown-partition"
     # the directory
     CHECKPOINT_DAMAGED = "checkpoint-damaged"
+    CONFIGS_UNKNOWN = "configs-unknown"  # of a topic that came back from its folders
     OWN_FILE = "own-file"  # a copy of oncelog.topics or oncelog.metadata is damaged or missing
     CHECKPOINT_BEYOND_END = "checkpoint-beyond-end"
     LOG_END_BELOW_HIGH_WATERMARK = "log-end-below-high-watermark"

@@ -21,16 +21,21 @@ from oncelog.protocol.config_def import parse_settings
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage import checkpoints
+from oncelog.storage.adoption import has_topic_files
 from oncelog.storage.config import LogConfig
 from oncelog.storage.descriptors import DEFAULT_LIMIT, Descriptors
 from oncelog.storage.env import Env
 from oncelog.storage.flush import Flusher, ThreadFlusher
 from oncelog.storage.identity import DEFAULT_NODE_ID, settle
 from oncelog.storage.log import Log
+from oncelog.storage.metadata_store import FILE_NAME as METADATA
 from oncelog.storage.metadata_store import MetadataStore
-from oncelog.storage.partition_folders import FolderMaker, PartitionFolders
+from oncelog.storage.partition_folders import FolderMaker, NewFolder, PartitionFolders
 from oncelog.storage.recovery import Remembered, new_log, open_log
-from oncelog.storage.topics import Topic, TopicRegistry, with_configs
+from oncelog.storage.topic import Topic, topic_file, with_configs
+from oncelog.storage.topic_files import TopicFiles
+from oncelog.storage.topics import TopicRegistry
+from oncelog.storage.twin_file import stood
 from oncelog.storage.upkeep import Upkeep
 
 _SYNCED_ONE_BY_ONE = 16  # logs; for more, the whole volume is synced at once
@@ -72,6 +77,7 @@ class LogManager:
         self._lock: object | None = None
         self.offload = flusher.offload if isinstance(flusher, ThreadFlusher) else None
         self.folders = PartitionFolders(env, data_dir, self.offload)
+        self.topic_files = TopicFiles(env.fs, self.folders.of, self.offload)
         self._configs: dict[str, LogConfig] = {}
         self._leader_epochs: dict[str, dict[int, int]] = {}
         self._upkeep = Upkeep(self)
@@ -93,15 +99,18 @@ class LogManager:
             raise BlockingIOError(
                 error.errno, f"{self.data_dir} is in use by another process (it holds {self.data_dir / '.lock'})"
             ) from error
-        self.store = MetadataStore(self.env, self.data_dir, expected=self.topics.stood(), accept_data_loss=self._accept_data_loss)
+        had_metadata = stood(fs, self.data_dir / METADATA)
+        expected = self.topics.stood() or (not had_metadata and has_topic_files(self.data_dir, fs))
+        self.store = MetadataStore(self.env, self.data_dir, expected=expected, accept_data_loss=self._accept_data_loss)
         self.cluster_id, self.node_id = settle(self.env, self.data_dir, self.store, self._asked_cluster_id, self._asked_node_id)
         marker = self.data_dir / checkpoints.CLEAN_MARKER
         self._clean = fs.exists(marker)
         if self._clean:
             fs.unlink(marker)
             fs.sync_dir(self.data_dir)
-        self.topics.load()
+        self.topics.load(expected=had_metadata or expected)
         self._load_logs()
+        self.topic_files.put(self.topics.all(), self.topics.file_generation)
         self._upkeep.started()
 
     def _load_logs(self) -> None:
@@ -209,28 +218,39 @@ class LogManager:
         """Raises OSError."""
         self._make_last_folder(self.topics.get(tp.topic) or topic)
         if tp not in self.folders:
-            self.folders.make(tp, topic.topic_id)
+            self.folders.make(self._new_folder(tp, topic))
 
     def _make_last_folder(self, topic: Topic) -> None:
         """Should the registry be lost, the folders tell how many partitions there were. Raises OSError."""
         last = TopicPartition(topic.name, topic.partitions - 1)
         if last not in self.folders:
-            self.folders.make(last, topic.topic_id)
+            self.folders.make(self._new_folder(last, topic))
+
+    def _new_folder(self, tp: TopicPartition, topic: Topic) -> NewFolder:
+        return NewFolder(self.folders.path(tp), topic.topic_id, topic_file(topic, self.topics.file_generation))
 
     def begin_first_writes(self, logs: Iterable[Log], done: Callable[[], None]) -> None:
         """Have the folders of logs that nobody wrote to made by another thread; then `done`. What fails will fail again at the write."""
-        new = [log for log in logs if log.before_first_write is not None and log.topic_partition not in self.folders]
+        new = [
+            (log, topic)
+            for log in logs
+            if log.before_first_write is not None and log.topic_partition not in self.folders and (topic := self._topic_of(log)) is not None
+        ]
 
         def made(error: OSError | None) -> None:
             if error is not None:
                 _log.warning("folders of partitions not made error=%s", error)
             else:
-                for log in new:
-                    topic = self.topics.get(log.topic_partition.topic)
-                    self.folders.made(log.topic_partition, wanted=topic is not None and topic.topic_id == log.topic_id)
+                for log, _ in new:
+                    self.folders.made(log.topic_partition, wanted=self._topic_of(log) is not None)
             done()
 
-        self.flusher.request(FolderMaker(self.env.fs, [(log.folder, log.topic_id) for log in new], made))
+        self.flusher.request(FolderMaker(self.env.fs, [self._new_folder(log.topic_partition, topic) for log, topic in new], made))
+
+    def _topic_of(self, log: Log) -> Topic | None:
+        """None when it is being deleted; a new one may have its name."""
+        topic = self.topics.get(log.topic_partition.topic)
+        return topic if topic is not None and topic.topic_id == log.topic_id else None
 
     def leader_epochs(self, topic: str) -> Mapping[int, int]:
         """Of the partitions whose leader epoch is not 0: those that were brought from a Kafka cluster, whose leaders have counted."""
@@ -252,7 +272,10 @@ class LogManager:
             topic = self.topics.get(name)
             if topic is None:
                 return self.defaults
-            config = self._configs[name] = self._config(topic.configs)
+            config = self._config(topic.configs)
+            if not topic.configs_known:
+                config = replace(config, cleanup_policy=("delete",), retention_ms=-1, retention_bytes=-1)
+            self._configs[name] = config
         return config
 
     def _config(self, configs: dict[str, str]) -> LogConfig:
@@ -305,7 +328,12 @@ class LogManager:
 
         self.topics.begin_put(topic, put)
 
+    def _tell_folders(self, name: str) -> None:
+        topic = self.topics.get(name)
+        self.topic_files.put([topic] if topic is not None else [], self.topics.file_generation)
+
     def _has_grown(self, topic: Topic) -> None:
+        self._tell_folders(topic.name)
         if self.folders.has_any(topic.name):
             try:
                 self._make_last_folder(topic)
@@ -325,7 +353,11 @@ class LogManager:
     def alter_topic_configs(self, name: str, configs: dict[str, str]) -> None:
         """Replace the overrides. Raises KafkaError 3, 40 or 56."""
         config = self._config(configs)
-        self._now(self.topics.put, with_configs(self._existing(name), configs))
+        before = self._existing(name)
+        self._now(self.topics.put, with_configs(before, configs))
+        if not before.configs_known:
+            _log.info("configs confirmed topic=%s", name)
+        self._tell_folders(name)
         self._configs[name] = config
         for log in self._logs_of(self._existing(name)):
             log.update_config(config)

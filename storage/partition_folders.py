@@ -9,17 +9,18 @@ import logging
 import re
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.primitives import uuid_to_kafka
+from oncelog.storage.adoption import PARTITION_FOLDER
 from oncelog.storage.checkpoints import PARTITION_METADATA, read_topic_id, topic_id_text
 from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.flush import FlushJob
 from oncelog.storage.segment import file_name
-from oncelog.storage.topics import PARTITION_FOLDER
+from oncelog.storage.topic import TOPIC_FILE, Topic
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -34,21 +35,31 @@ _log = logging.getLogger(__name__)
 Offload = Callable[[Callable[[], None]], "Future[None]"]
 
 
-def make_folder(fs: FileSystem, folder: Path, topic_id: uuid.UUID) -> None:
+class NewFolder(NamedTuple):
+    """A folder to be made. `topic_file`: what its `oncelog.topic` says."""
+
+    path: Path
+    topic_id: uuid.UUID
+    topic_file: bytes
+
+
+def make_folder(fs: FileSystem, wanted: NewFolder) -> None:
     """On any thread; what is there already stays as it is. Raises OSError."""
+    folder = wanted.path
     fs.mkdir(folder)
-    file = fs.open(folder / PARTITION_METADATA, create=True)
-    try:
-        file.pwrite([topic_id_text(topic_id)], 0)
-    finally:
-        file.close()
+    for name, content in ((PARTITION_METADATA, topic_id_text(wanted.topic_id)), (TOPIC_FILE, wanted.topic_file)):
+        file = fs.open(folder / name, create=True)
+        try:
+            file.pwrite([content], 0)
+        finally:
+            file.close()
     fs.open(folder / file_name(0, ".log"), create=True).close()
 
 
 class FolderMaker:
     """Makes many folders by the flusher, whose target it is; `done` when they are made, or as many as could be."""
 
-    def __init__(self, fs: FileSystem, wanted: Sequence[tuple[Path, uuid.UUID]], done: Callable[[OSError | None], None]) -> None:
+    def __init__(self, fs: FileSystem, wanted: Sequence[NewFolder], done: Callable[[OSError | None], None]) -> None:
         self._fs = fs
         self._wanted = wanted
         self._done = done
@@ -60,8 +71,8 @@ class FolderMaker:
         self._done(error or job.problem)
 
     def _make(self) -> None:
-        for folder, topic_id in self._wanted:
-            make_folder(self._fs, folder, topic_id)
+        for wanted in self._wanted:
+            make_folder(self._fs, wanted)
 
 
 class _Leaving(NamedTuple):
@@ -88,6 +99,11 @@ class PartitionFolders:
 
     def __contains__(self, topic_partition: TopicPartition) -> bool:
         return str(topic_partition) in self._present
+
+    def of(self, topic: Topic) -> Iterator[Path]:
+        """Those that a topic has."""
+        names = (f"{topic.name}-{partition}" for partition in range(topic.partitions))
+        return (self._data_dir / name for name in names if name in self._present)
 
     def has_any(self, topic: str) -> bool:
         """Was the topic written to?"""
@@ -117,13 +133,13 @@ class PartitionFolders:
 
     # -- making
 
-    def make(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> None:
-        """The folder with its partition.metadata and an empty log. Raises OSError.
+    def make(self, wanted: NewFolder) -> None:
+        """The folder with its partition.metadata, its oncelog.topic and an empty log. Raises OSError.
 
         Not synced: the first flush of its log does that, and the content can be told from the registry.
         """
-        make_folder(self._fs, self.path(topic_partition), topic_id)
-        self._present.add(str(topic_partition))
+        make_folder(self._fs, wanted)
+        self._present.add(wanted.path.name)
 
     def made(self, topic_partition: TopicPartition, *, wanted: bool) -> None:
         """Another thread made the folder; not `wanted`: its topic was deleted meanwhile."""

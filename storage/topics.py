@@ -9,37 +9,23 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import threading
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from oncelog.protocol.primitives import uuid_from_kafka, uuid_to_kafka
-from oncelog.storage import kafka_import
-from oncelog.storage.checkpoints import PARTITION_METADATA, read_topic_id
+from oncelog.storage.adoption import adopt
 from oncelog.storage.env import FileSystem
 from oncelog.storage.flush import Flusher, FlushJob, flush_now
 from oncelog.storage.raw_formats import DamagedFile
+from oncelog.storage.topic import Topic, decode_topic, encode_topic, with_fixed_configs
 from oncelog.storage.twin_file import TwinFile, stood
 
 FILE_NAME = "oncelog.topics"
-PARTITION_FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>\d{1,10})")
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """`configs` holds overrides only, as text."""
-
-    name: str
-    topic_id: uuid.UUID
-    partitions: int
-    configs: dict[str, str] = field(default_factory=dict)
 
 
 Done = Callable[[OSError | None], None]
@@ -136,7 +122,7 @@ class TopicRegistry:
             self._alike.pop(_plain(name), None)
         else:
             self._wanted[name] = topic
-            self._rows[name] = _encode(topic)
+            self._rows[name] = encode_topic(topic)
             self._alike[_plain(name)] = name
 
     def begin_flush(self) -> FlushJob | None:
@@ -186,45 +172,33 @@ class TopicRegistry:
         """Is there a trace of a registry in two copies, be it damaged? Then the metadata store was there too."""
         return stood(self._fs, self._file.path)
 
-    def load(self) -> None:
-        """Read the registry, or take over what Kafka or a lost registry left behind. Raises OSError."""
+    @property
+    def file_generation(self) -> int:
+        """Rises with every write of the file."""
+        return self._file.generation
+
+    def load(self, *, expected: bool = False) -> None:
+        """Read the registry, or take over what Kafka or a lost registry left behind. `expected`: there was one. Raises OSError."""
+        lost, kept = "missing, and so is its copy" if expected else "", ""
         try:
             content = self._file.read()
             if content is not None:
                 self._set(_decode(content))
                 return
         except DamagedFile as error:
-            kept = ",".join(self._file.set_aside())
-            _log.error("topic registry lost, topics are taken from their folders error=%s kept=%s", error, kept)
-        found = {topic.name: topic for topic in self._adopted()}
-        if found:
-            _log.info("topics taken over count=%d data_dir=%s", len(found), self._data_dir)
-        self._set(found)
+            lost, kept = str(error), ",".join(self._file.set_aside())
+        topics, generation = adopt(self._data_dir, self._fs)
+        if lost:
+            _log.error("topic registry lost, topics are taken from their folders count=%d error=%s kept=%s", len(topics), lost, kept)
+        elif topics:
+            _log.info("topics taken over count=%d data_dir=%s", len(topics), self._data_dir)
+        if unknown := sorted(name for name, topic in topics.items() if not topic.configs_known):
+            _log.error(
+                "configs of topics unknown, nothing of them is deleted or compacted before any is altered topics=%s", ",".join(unknown)
+            )
+        self._set(topics)
+        self._file.generation = max(self._file.generation, generation)
         self._file.write(self._content())
-
-    def _adopted(self) -> list[Topic]:
-        """Topics of Kafka's metadata log, then those that only have folders."""
-        topics: dict[str, Topic] = {}
-        try:
-            for known in kafka_import.topics_from_kafka(self._data_dir, self._fs):
-                topics[known.name] = Topic(known.name, known.topic_id, known.partitions, dict(known.configs))
-        except kafka_import.MalformedMetadata as error:
-            _log.error("metadata log of Kafka not readable error=%s", error)
-        folders: dict[str, list[tuple[int, uuid.UUID | None]]] = {}
-        for name in self._fs.list(self._data_dir):
-            match = PARTITION_FOLDER.fullmatch(name)
-            if match and match["topic"] != "__cluster_metadata" and self._holds_a_log(name):
-                topic_id = read_topic_id(self._fs, self._data_dir / name / PARTITION_METADATA)
-                folders.setdefault(match["topic"], []).append((int(match["partition"]), topic_id))
-        for name, parts in folders.items():
-            if name not in topics:
-                ids = [topic_id for _, topic_id in parts if topic_id is not None]
-                topics[name] = Topic(name, ids[0] if ids else _id_from_name(name), max(part for part, _ in parts) + 1)
-        return list(topics.values())
-
-    def _holds_a_log(self, folder: str) -> bool:
-        path = self._data_dir / folder
-        return self._fs.is_dir(path) and any(name.endswith(".log") or name == PARTITION_METADATA for name in self._fs.list(path))
 
     def _set(self, topics: dict[str, Topic]) -> None:
         self._by_name = topics
@@ -235,22 +209,8 @@ class TopicRegistry:
         self.generation += 1
 
 
-def with_configs(topic: Topic, configs: dict[str, str]) -> Topic:
-    return replace(topic, configs=dict(configs))
-
-
-def _id_from_name(name: str) -> uuid.UUID:
-    """A folder without a usable partition.metadata keeps its data: any stable id will do."""
-    return uuid.uuid5(uuid.NAMESPACE_URL, f"kafka-topic:{name}")
-
-
 def _plain(name: str) -> str:
     return name.replace(".", "_")
-
-
-def _encode(topic: Topic) -> bytes:
-    row = {"name": topic.name, "id": uuid_to_kafka(topic.topic_id), "partitions": topic.partitions, "configs": topic.configs}
-    return json.dumps(row, separators=(",", ":")).encode()
 
 
 def _decode(data: bytes) -> dict[str, Topic]:
@@ -259,9 +219,6 @@ def _decode(data: bytes) -> dict[str, Topic]:
         content = json.loads(data)
         if content["version"] != 1:
             raise DamagedFile(f"{FILE_NAME}: version {content['version']}")
-        return {
-            row["name"]: Topic(str(row["name"]), uuid_from_kafka(row["id"]), int(row["partitions"]), dict(row["configs"]))
-            for row in content["topics"]
-        }
+        return {topic.name: with_fixed_configs(topic) for topic in map(decode_topic, content["topics"])}
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedFile(f"{FILE_NAME}: {error!r}") from error

@@ -61,6 +61,7 @@ class Upkeep:
             elif now_ms >= self._next_watermarks:
                 self._next_watermarks = now_ms + HIGH_WATERMARK_INTERVAL_MS
                 self._checkpoint(everything=False)
+            self._manager.topic_files.run()
             self._tend(now_ms)
         except OSError as error:
             _log.warning("upkeep put off error=%s", error)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from oncelog.storage.catalogue import REGISTRY, audit_own_files, read_catalogue
+from oncelog.storage.catalogue import REGISTRY, audit_own_files, audit_topic_file, read_catalogue
 from oncelog.storage.findings import Finding, Findings, Kind, Severity
 from oncelog.storage.kafka_import import KafkaTopic
 from oncelog.storage.raw_directory import (
@@ -149,6 +149,7 @@ def _audit_catalogue(directory: DataDirectory, topics: dict[str, KafkaTopic], fi
         known = topics.get(folder.topic)
         if known is None or folder.partition >= known.partitions:
             about.error(Kind.TOPIC_UNKNOWN, "not in the topic catalogue: a broker would set this folder aside")
+        audit_topic_file(folder.path, known, about)
         path = folder.path / PARTITION_METADATA
         if not path.exists():
             about.error(Kind.PARTITION_METADATA, "missing: Apache Kafka would set this folder aside", file=PARTITION_METADATA)

@@ -27,7 +27,7 @@ from oncelog.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
-    from oncelog.storage.topics import Topic
+    from oncelog.storage.topic import Topic
 
 _NO_ID = uuid.UUID(int=0)
 

@@ -21,7 +21,7 @@ from oncelog.protocol.names import TopicPartition
 
 if TYPE_CHECKING:
     from oncelog.storage.log_manager import LogManager
-    from oncelog.storage.topics import Topic
+    from oncelog.storage.topic import Topic
 
 
 @api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5)

@@ -17,7 +17,7 @@ from oncelog.storage.env import Env, SeededRandom
 from oncelog.storage.log import Log
 from oncelog.storage.log_manager import LogManager
 from oncelog.storage.partition_folders import PIECE_MS
-from oncelog.storage.topics import Topic
+from oncelog.storage.topic import Topic
 from support.simfs import Died, SimFileSystem
 from support.simloop import StepFlusher
 from support.storage_kit import T0, Kit, SetClock

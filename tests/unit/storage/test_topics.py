@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from oncelog.storage.env import SeededRandom
 from oncelog.storage.flush import FlushTarget, InlineFlusher
-from oncelog.storage.topics import FILE_NAME, Topic, TopicRegistry
+from oncelog.storage.topic import Topic
+from oncelog.storage.topics import FILE_NAME, TopicRegistry
 from oncelog.storage.twin_file import parse_frame
 from support.simfs import SimFileSystem
 
