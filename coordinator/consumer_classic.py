@@ -42,8 +42,8 @@ def join(draft: Draft, request: JoinGroup, new_member_id: str, topics: Topics, l
     member = _joining(draft, request, request.member_id or new_member_id)
     wanted = replace(
         member,
-        instance_id=request.group_instance_id,
-        rack_id=getattr(subscription, "rack_id", None) or None,
+        instance_id=request.group_instance_id or member.instance_id,
+        rack_id=getattr(subscription, "rack_id", None) or member.rack_id,
         client_id=request.client_id,
         client_host=request.client_host,
         rebalance_timeout_ms=request.rebalance_timeout_ms,
@@ -130,7 +130,7 @@ def upgrade(classic: ClassicGroup, topics: Topics, limits: GroupLimits, *, allow
         try:
             converted = _converted(member, epoch, topics)
         except KafkaError as error:
-            raise _cannot(classic, "a member's subscription or assignment cannot be read") from error
+            raise _cannot(classic, "the embedded consumer protocol is malformed") from error
         draft.put_member(converted)
         draft.put_target(converted.member_id, converted.assigned)
     draft.put_epoch(epoch, metadata_hash(draft.group, topics))

@@ -17,6 +17,7 @@ from oncelog.coordinator.consumer_regex import compile_regex
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 _E = ErrorCode
+_CLIENT_MAKES_ID = 1  # the member id, from this version on
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +58,30 @@ class HeartbeatAnswer:
 
 
 def check(request: ConsumerHeartbeat, assignors: Collection[str]) -> None:
-    """What can be said without looking at the group. Raises KafkaError 42, 112, 128."""
-    _need(bool(request.group_id), "GroupId can't be empty.")
-    _need(bool(request.member_id), "MemberId can't be empty.")
-    _need(request.instance_id != "", "InstanceId can't be empty.")
-    _need(request.rack_id != "", "RackId can't be empty.")
+    """What can be said without looking at the group. Raises KafkaError 42, 112."""
+    if request.api_version >= _CLIENT_MAKES_ID or request.member_epoch > 0 or request.member_epoch == LEAVE_EPOCH:
+        _need(not _is_blank(request.member_id), "MemberId can't be empty.")
+    _need(not _is_blank(request.group_id), "GroupId can't be empty.")
+    _need(not _is_blank(request.instance_id), "InstanceId can't be empty.")
+    _need(not _is_blank(request.rack_id), "RackId can't be empty.")
     if request.member_epoch == 0:
         _need(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request.")
         _need(request.owned is not None and not request.owned, "TopicPartitions must be empty when (re-)joining.")
-        if request.api_version == 0:
-            _need(bool(request.topic_names), "SubscribedTopicNames must be set in first request.")
-        else:
-            subscribed = bool(request.topic_names) or request.topic_regex is not None
-            _need(subscribed, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+        subscribed = request.topic_names is not None or request.topic_regex is not None  # perhaps to nothing, for now
+        _need(subscribed, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
     elif request.member_epoch == STATIC_LEAVE_EPOCH:
         _need(request.instance_id is not None, "InstanceId can't be null.")
-    _need(request.member_epoch >= STATIC_LEAVE_EPOCH, f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.")
+    _need(request.member_epoch >= STATIC_LEAVE_EPOCH, "MemberEpoch is invalid.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
         supported = ", ".join(assignors)
         raise KafkaError(
             _E.UNSUPPORTED_ASSIGNOR, f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {supported}."
         )
-    if request.topic_regex:
-        compile_regex(request.topic_regex)
+
+
+def _is_blank(text: str | None) -> bool:
+    """Nothing but spaces, as Java's trim() has it."""
+    return text is not None and all(char <= " " for char in text)
 
 
 def _need(condition: bool, message: str) -> None:
@@ -88,9 +90,11 @@ def _need(condition: bool, message: str) -> None:
 
 
 def heartbeat(draft: Draft, request: ConsumerHeartbeat, topics: Topics, limits: GroupLimits, now_ms: int) -> HeartbeatAnswer:
-    """Everything but leaving; what has to be written collects in the draft."""
+    """Everything but leaving; what has to be written collects in the draft. Raises KafkaError 25, 81, 82, 110, 111, 128."""
     check_room(draft.group, request.member_id, limits)
     member = _member(draft, request)
+    if request.topic_regex and request.topic_regex != member.topic_regex:
+        compile_regex(request.topic_regex)
     wanted = replace(
         member,
         instance_id=request.instance_id if request.instance_id is not None else member.instance_id,

@@ -20,6 +20,7 @@ from oncelog.coordinator.consumer_group import LEAVE_EPOCH, ConsumerGroup, Consu
 from oncelog.coordinator.consumer_heartbeat import ConsumerHeartbeat, HeartbeatAnswer
 from oncelog.coordinator.group_config import GroupConfig
 from oncelog.coordinator.group_shard import GroupShard, group_record, group_tombstone
+from oncelog.coordinator.offsets import MEMBER_EPOCH_API
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
 from oncelog.coordinator.timers import Timer
@@ -29,7 +30,6 @@ _log = logging.getLogger(__name__)
 _E = ErrorCode
 _REGEX_PAUSE_MS = 10_000  # new topics are noticed at most so often (GroupMetadataManager.REGEX_BATCH_REFRESH_MIN_INTERVAL_MS)
 _RETRY_MS = 1_000
-_MEMBER_EPOCH_API = 9  # OffsetCommit and OffsetFetch know member epochs from here on
 
 T = TypeVar("T")
 Visible = Callable[[str], bool]
@@ -128,7 +128,7 @@ class ConsumerGroups:
         try:
             return self._run(request.group_id, request.member_id or new_member_id, decide)
         except KafkaError as error:
-            return JoinGroupResult(error.code, request.member_id)
+            return JoinGroupResult(error.code)
 
     def sync(self, group: ConsumerGroup, request: SyncGroup) -> SyncGroupResult:
         """The assignment of a classic member."""
@@ -183,7 +183,7 @@ class ConsumerGroups:
         member = group.members.get(member_id)
         if member is None:
             return _E.UNKNOWN_MEMBER_ID
-        if member.classic is None and not transactional and api_version < _MEMBER_EPOCH_API:
+        if member.classic is None and not transactional and api_version < MEMBER_EPOCH_API:
             return _E.UNSUPPORTED_VERSION
         if epoch != member.epoch:
             # TxnOffsetCommit up to v5 does not know of member epochs
@@ -245,7 +245,8 @@ class ConsumerGroups:
         if group is not None:
             return Draft(group)
         if not create:
-            raise KafkaError(_E.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+            text = f"Group {group_id} not found." if classic is None else f"Group {group_id} is not a consumer group."
+            raise KafkaError(_E.GROUP_ID_NOT_FOUND, text)
         if classic is None:
             return Draft(ConsumerGroup(group_id))
         upgraded.append(classic)

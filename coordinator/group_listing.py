@@ -34,6 +34,7 @@ class DescribedGroup(NamedTuple):
     protocol_type: str = ""
     protocol_name: str = ""
     members: tuple[DescribedMember, ...] = ()
+    why: str | None = None
 
 
 class ListedGroup(NamedTuple):
@@ -58,7 +59,9 @@ class GroupListing:
         if group is None:
             if group_id not in shard.consumer_groups and shard.offsets.places_of(group_id):
                 return DescribedGroup(group_id, _E.NONE, _S.EMPTY.value)
-            return DescribedGroup(group_id, _E.GROUP_ID_NOT_FOUND, _S.DEAD.value)
+            consumer = group_id in shard.consumer_groups
+            why = f"Group {group_id} is not a classic group." if consumer else f"Group {group_id} not found."
+            return DescribedGroup(group_id, _E.GROUP_ID_NOT_FOUND, _S.DEAD.value, why=why)
         agreed = group.state is _S.STABLE
         name = group.protocol_name or "" if agreed else ""
         members = tuple(

@@ -11,7 +11,7 @@ from oncelog.coordinator.classic_rebalance import touch
 from oncelog.coordinator.classic_requests import validate_offset_commit
 from oncelog.coordinator.group_config import GroupConfig
 from oncelog.coordinator.group_shard import GroupShard, loaded_shard
-from oncelog.coordinator.offsets import CommittedOffset, OffsetToCommit, commit_record, tombstone
+from oncelog.coordinator.offsets import MEMBER_EPOCH_API, CommittedOffset, OffsetToCommit, commit_record, tombstone
 from oncelog.coordinator.result import Result
 from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -114,7 +114,9 @@ class GroupOffsets:
             )
         group = shard.groups.get(group_id)
         if group is None:  # replaying the first commit makes one
-            return _E.ILLEGAL_GENERATION if generation_id >= 0 else _E.NONE
+            if generation_id < 0:
+                return _E.NONE
+            return _E.ILLEGAL_GENERATION if transactional or api_version < MEMBER_EPOCH_API else _E.GROUP_ID_NOT_FOUND
         error = validate_offset_commit(group, member_id, group_instance_id, generation_id, transactional=transactional)
         member = group.members.get(member_id)
         if error is _E.NONE and member is not None and member.deadline_ms is not None:

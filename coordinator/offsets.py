@@ -16,6 +16,8 @@ from oncelog.coordinator.result import CoordinatorRecord
 from oncelog.protocol.internal_records import OffsetCommitKey, OffsetCommitValue
 from oncelog.protocol.names import TopicPartition
 
+MEMBER_EPOCH_API = 9  # OffsetCommit and OffsetFetch know member epochs, and groups that are not there, from here on
+
 
 class OffsetToCommit(NamedTuple):
     """What a client wants to have committed for a partition."""

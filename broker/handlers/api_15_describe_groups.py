@@ -33,7 +33,7 @@ def _group(group_id: str, req: Any, ctx: RequestContext) -> Any:
     error, text = found.error, None
     if error is ErrorCode.GROUP_ID_NOT_FOUND:
         error = error if ctx.api_version >= _NOT_FOUND else ErrorCode.NONE
-        text = f"Group {group_id} not found." if error else None
+        text = found.why if error else None
     return kind(
         group_id=group_id,
         error_code=error,

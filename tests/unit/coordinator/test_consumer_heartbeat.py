@@ -205,7 +205,7 @@ def refused(request: ConsumerHeartbeat, world: World | None = None) -> ErrorCode
         (ConsumerHeartbeat("g", "m", -2), ErrorCode.INVALID_REQUEST),
         (ConsumerHeartbeat("g", "m", -3), ErrorCode.INVALID_REQUEST),
         (ConsumerHeartbeat("g", "m", 3, server_assignor="sticky"), ErrorCode.UNSUPPORTED_ASSIGNOR),
-        (ConsumerHeartbeat("g", "m", 3, topic_regex="("), ErrorCode.INVALID_REGULAR_EXPRESSION),
+        (ConsumerHeartbeat("g", "m", 0, topic_regex="(", rebalance_timeout_ms=1, owned={}), ErrorCode.INVALID_REGULAR_EXPRESSION),
         (ConsumerHeartbeat("g", "m", 3), ErrorCode.UNKNOWN_MEMBER_ID),
         (ConsumerHeartbeat("g", "m", 3, instance_id="i"), ErrorCode.UNKNOWN_MEMBER_ID),
     ],
