@@ -35,7 +35,8 @@ def rebalance(group: ClassicGroup, now_ms: int) -> None:
 
 
 def prepare(group: ClassicGroup, now_ms: int) -> None:
-    """Every member has to join again. From Empty the group may wait for more members first (group.initial.rebalance.delay.ms)."""
+    """Every member has to join again. From Empty the group may wait for more members first (group.initial.rebalance.delay.ms), but not
+    for those that were given a member id and are silent: nobody else is to suffer from a client that went away at once."""
     if group.state is _S.COMPLETING_REBALANCE:
         _reset_assignments(group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_sync.clear()
@@ -47,7 +48,10 @@ def prepare(group: ClassicGroup, now_ms: int) -> None:
         group.initial_delay_left_ms = max(group.rebalance_timeout_ms - group.initial_delay_ms, 0)
         group.join_deadline_ms = now_ms + group.initial_delay_ms
         return
-    group.was_empty = False  # nothing to wait for
+    group.was_empty = False
+    if initial:
+        complete_join(group, now_ms)
+        return
     group.join_deadline_ms = now_ms + group.rebalance_timeout_ms
     complete_join_if_all_joined(group, now_ms)
 

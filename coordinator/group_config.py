@@ -22,8 +22,9 @@ class GroupConfig:
     group_initial_rebalance_delay_ms: int = option(
         "group.initial.rebalance.delay.ms",
         INT,
-        0,
-        "How long the first rebalance of an empty classic group waits for more members; Apache Kafka's default is 3000.",
+        200,
+        "How long the first rebalance of an empty classic group waits for more members; Apache Kafka's default is 3000. Below 200 "
+        "kafka-python 3.0, which knows the partitions of its topics only after 100 ms, may be left without an assignment.",
         at_least=0,
     )
     group_max_size: int = option("group.max.size", INT, _INT_MAX, "The most members a classic group can have.", at_least=1)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from oncelog.coordinator.classic_group import TRANSITIONS, ClassicGroup, ClassicGroupState, GroupEvent, MemberProtocol
 from oncelog.coordinator.classic_join import JoinGroup, join
-from oncelog.coordinator.classic_rebalance import become_stable, complete_join
+from oncelog.coordinator.classic_rebalance import become_stable, complete_join, expire
 from oncelog.coordinator.classic_requests import Heartbeat, LeavingMember, SyncGroup, heartbeat, leave, sync, validate_offset_commit
 from oncelog.coordinator.group_config import GroupConfig
 from oncelog.protocol.errors import ErrorCode
 
 S, EV = ClassicGroupState, GroupEvent
-CONFIG = GroupConfig()
-PATIENT = GroupConfig(group_initial_rebalance_delay_ms=3_000)  # else the first member's rebalance is over when it is answered
+DELAY_MS = 3_000
+CONFIG = GroupConfig(group_initial_rebalance_delay_ms=0)  # the first member's rebalance is over when it is answered
+PATIENT = GroupConfig(group_initial_rebalance_delay_ms=DELAY_MS)
 NOW_MS = 1_000
 LEADER, FOLLOWER, STATIC = "leader", "follower", "static"
 
@@ -104,3 +107,30 @@ def test_giving_back_an_unused_member_id_disturbs_nobody() -> None:
     assert leave(group, [LeavingMember("unused")], NOW_MS) == [ErrorCode.NONE]
     assert group.state is S.STABLE
     assert not group.pending_members
+
+
+def hand_out(group: ClassicGroup, member_id: str, config: GroupConfig) -> None:
+    """A member id for somebody who will never be heard of again."""
+    result = join(group, replace(request("", new=member_id), requires_known_member_id=True), config, NOW_MS)
+    assert result is not None
+    assert result.error is ErrorCode.MEMBER_ID_REQUIRED
+
+
+@pytest.mark.parametrize("config", [CONFIG, PATIENT])
+def test_the_first_rebalance_does_not_wait_for_unused_member_ids(config: GroupConfig) -> None:
+    group = ClassicGroup("g")
+    hand_out(group, "silent", config)
+    assert join(group, request(""), config, NOW_MS) is None
+    expire(group, NOW_MS + config.group_initial_rebalance_delay_ms)
+    (told,) = group.take()
+    assert (told.member_id, told.result.error) == ("newcomer", ErrorCode.NONE)
+
+
+def test_later_rebalances_wait_for_unused_member_ids_as_long_as_their_session() -> None:
+    group = group_in(S.STABLE)
+    hand_out(group, "silent", CONFIG)
+    for member_id, instance in ((LEADER, None), (FOLLOWER, None), (STATIC, "i")):
+        assert join(group, request(member_id, instance=instance, metadata=b"2"), CONFIG, NOW_MS) is None
+    assert not group.take()
+    expire(group, NOW_MS + 10_000)
+    assert [told.result.error for told in group.take()] == [ErrorCode.NONE] * 3

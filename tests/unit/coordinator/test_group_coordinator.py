@@ -33,7 +33,7 @@ class Machine:
     def __init__(self, **settings: Any) -> None:
         self.clock = HandClock()
         self.fs = SimFileSystem(1, self.clock.time_ms)
-        self.config = GroupConfig(offsets_topic_num_partitions=2, **settings)
+        self.config = GroupConfig(offsets_topic_num_partitions=2, group_initial_rebalance_delay_ms=0, **settings)
         self.start()
         self.logs.create_topic("a", 2)
 
