@@ -60,12 +60,13 @@ class Slot:
 
 
 class BlockedRequests:
-    """A future handler answer that holds back the requests behind it on the same connection."""
+    """A future handler answer that holds back the requests behind it on the same connection, all the time or `until` something is done."""
 
-    __slots__ = ("future",)
+    __slots__ = ("future", "until")
 
-    def __init__(self, future: asyncio.Future[Any]) -> None:
+    def __init__(self, future: asyncio.Future[Any], until: asyncio.Future[None] | None = None) -> None:
         self.future = future
+        self.until = until
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -239,8 +240,8 @@ class Connection(asyncio.BufferedProtocol):
         self._slots.append(slot)
         if isinstance(answer, BlockedRequests):
             self._blocked = True
+            (answer.until or answer.future).add_done_callback(self._unblock)
             answer = answer.future
-            answer.add_done_callback(self._unblock)
         answer.add_done_callback(lambda done: self._arrived(slot, done))
         self._update_reading()
 

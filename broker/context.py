@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from oncelog.broker.fetch_sessions import FetchSessions
     from oncelog.broker.metadata_cache import MetadataCache
     from oncelog.broker.metrics import Metrics
+    from oncelog.broker.turns import Turns
     from oncelog.coordinator.group_coordinator import GroupCoordinator
     from oncelog.coordinator.transactions import TransactionService
     from oncelog.storage.env import Env
@@ -61,6 +62,7 @@ class BrokerContext:
         "scram_credentials",
         "store",
         "transactions",
+        "turns",
     )
 
     env: Env
@@ -79,6 +81,7 @@ class BrokerContext:
     scram_credentials: ScramCredentials
     apis: ApiRegistry
     metadata: MetadataCache
+    turns: Turns
 
     def endpoint_for(self, connection: Any) -> tuple[str, int]:
         """(host, port) to tell a client of `connection`: the listener's advertised address, where it has none the one it dialled."""

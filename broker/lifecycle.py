@@ -18,6 +18,7 @@ from oncelog.broker.metadata_cache import MetadataCache
 from oncelog.broker.metrics import Metrics
 from oncelog.broker.requests import RequestHandler
 from oncelog.broker.server import RECEIVE_BUFFER_BYTES, Listener
+from oncelog.broker.turns import Turns
 from oncelog.coordinator.group_coordinator import GroupCoordinator
 from oncelog.coordinator.producer_ids import kept_in
 from oncelog.coordinator.transactions import TransactionService
@@ -85,6 +86,7 @@ class Broker:
         context.apis = ApiRegistry(unstable=config.server.unstable_api_versions or config.txn.two_phase_commit_enable)
         context.fetch_sessions = FetchSessions(config.server.fetch_session_slots, env.random)
         context.metadata = MetadataCache(self.logs.topics)
+        context.turns = Turns()
         self._build_security()
         self._build_coordinators()
 
@@ -209,4 +211,5 @@ class Broker:
     def close(self) -> None:
         """The part of `stop` that needs no loop. A directory that could not be opened is left as it is: it may be another broker's."""
         if self._opened:
+            self.context.turns.close()
             self.logs.stop()

@@ -60,7 +60,7 @@ class RequestHandler:
             reply.head = response_header(key, version, correlation_id)
             return reply
         if isinstance(reply, BlockedRequests):
-            return BlockedRequests(_then(reply.future, partial(_finish, api, max(version, 0), correlation_id)))
+            return BlockedRequests(_then(reply.future, partial(_finish, api, max(version, 0), correlation_id)), reply.until)
         if isinstance(reply, asyncio.Future):
             return _then(reply, partial(_finish, api, max(version, 0), correlation_id))
         return _finish(api, version if version > 0 else 0, correlation_id, reply)

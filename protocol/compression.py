@@ -5,14 +5,17 @@
 * lz4 is the frame format with independent 64 KiB blocks, as Kafka's own writer makes it.
 * zstd and gzip data may consist of several frames in a row.
 
-Unpacking is bounded: a few kilobytes can claim to be gigabytes.
+Unpacking is bounded: a few kilobytes can claim to be gigabytes. What may become large is unpacked into pages of its own, taken as they are
+written and given back to the system as soon as nobody looks at them.
 """
 
 from __future__ import annotations
 
 import functools
+import mmap
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from struct import Struct
 from typing import Any, Final
@@ -34,6 +37,7 @@ _LZ4_STORED: Final = 1 << 31
 _LZ4_LENGTH = Struct("<I")
 
 _FIRST_ROOM_BYTES: Final = 64 * 1024
+_GZIP_PIECE_BYTES: Final = 1 << 20
 _OUT_OF_ROOM: Final = "whole buffer"  # in cramjam's message when the given room is too small
 
 
@@ -56,7 +60,11 @@ class Codec(IntEnum):
 
 
 class CompressionError(ValueError):
-    """Data that its codec cannot unpack, or that unpacks to more than is allowed."""
+    """Data that its codec cannot unpack."""
+
+
+class UnpacksTooLarge(CompressionError):
+    """Data that unpacks to more than is allowed."""
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
@@ -67,12 +75,32 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
     return _COMPRESS[Codec(codec)](data, level)
 
 
-def decompress(codec: int, data: Buffer, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
-    """The inverse. Raises CompressionError, for an unknown codec too; never makes more than `max_bytes`."""
+def decompress(codec: int, data: Buffer, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Buffer:
+    """The inverse. Raises CompressionError, for an unknown codec too; UnpacksTooLarge beyond `max_bytes`, which are never exceeded."""
     unpack = _DECOMPRESS.get(codec)
     if unpack is None:
         raise CompressionError(f"unknown compression type id {codec}")
     return unpack(data, max_bytes)
+
+
+def _too_large(max_bytes: int) -> UnpacksTooLarge:
+    return UnpacksTooLarge(f"unpacks to more than {max_bytes} bytes")
+
+
+@contextmanager
+def _room(size: int) -> Iterator[memoryview]:
+    """Room for `size` bytes, which costs what is written to it, and is given back at once after an error, whoever keeps that."""
+    if size <= _FIRST_ROOM_BYTES:
+        yield memoryview(bytearray(size))
+        return
+    pages = mmap.mmap(-1, size)
+    out = memoryview(pages)
+    try:
+        yield out
+    except BaseException:
+        out.release()
+        pages.close()
+        raise
 
 
 def _gzip(data: Buffer, level: int | None) -> bytes:
@@ -80,21 +108,35 @@ def _gzip(data: Buffer, level: int | None) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-def _gunzip(data: Buffer, max_bytes: int) -> bytes:
-    out = bytearray()
-    rest = bytes(data)
+def _gunzip(data: Buffer, max_bytes: int) -> Buffer:
+    unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
     try:
-        while rest:
-            unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
-            out += unpacker.decompress(rest, max_bytes - len(out) + 1)
-            if len(out) > max_bytes:
-                raise CompressionError(f"unpacks to more than {max_bytes} bytes")
-            if not unpacker.eof:
-                raise CompressionError("gzip data is cut short")
-            rest = unpacker.unused_data
+        piece = unpacker.decompress(data, min(max_bytes, _FIRST_ROOM_BYTES) + 1)
+        if unpacker.eof and not unpacker.unused_data and len(piece) <= max_bytes:
+            return piece
+        return _gunzip_more(unpacker, piece, max_bytes)
     except zlib.error as error:
         raise CompressionError(str(error)) from error
-    return bytes(out)
+
+
+def _gunzip_more(unpacker: Any, piece: bytes, max_bytes: int) -> Buffer:
+    """What `unpacker` holds behind `piece`, and the members that follow, all in one. Raises zlib.error and CompressionError."""
+    size = 0
+    with _room(max_bytes) as out:
+        while True:
+            if size + len(piece) > max_bytes:
+                raise _too_large(max_bytes)
+            out[size : size + len(piece)] = piece
+            size += len(piece)
+            rest = unpacker.unconsumed_tail
+            if unpacker.eof:
+                rest = unpacker.unused_data
+                if not rest:
+                    return out[:size]
+                unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
+            piece = unpacker.decompress(rest, min(max_bytes - size + 1, _GZIP_PIECE_BYTES))
+            if not (piece or rest or unpacker.eof):
+                raise CompressionError("gzip data is cut short")
 
 
 def _snappy(data: Buffer, level: int | None) -> bytes:
@@ -107,11 +149,29 @@ def _snappy(data: Buffer, level: int | None) -> bytes:
     return bytes(out)
 
 
-def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
+def _unsnappy(data: Buffer, max_bytes: int) -> Buffer:
     view = memoryview(data)
-    if bytes(view[:8]) != _XERIAL_MAGIC:
-        return _unsnappy_block(view, max_bytes)
-    out = bytearray()
+    if not view:
+        raise CompressionError("no snappy data")
+    blocks = [view] if bytes(view[:8]) != _XERIAL_MAGIC else list(_xerial_blocks(view))
+    native = _native()
+    try:
+        sizes = [native.snappy.decompress_raw_len(block) for block in blocks]
+        if sum(sizes) > max_bytes:
+            raise _too_large(max_bytes)
+        with _room(sum(sizes)) as out:
+            pos = 0
+            for block, size in zip(blocks, sizes, strict=True):
+                if size:
+                    with out[pos : pos + size] as place:
+                        native.snappy.decompress_raw_into(block, place)
+                pos += size
+            return out
+    except native.DecompressionError as error:
+        raise CompressionError(str(error)) from error
+
+
+def _xerial_blocks(view: memoryview) -> Iterator[memoryview]:
     pos = len(_XERIAL_HEADER)
     while pos < len(view):
         if pos + 4 > len(view):
@@ -120,18 +180,8 @@ def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
         pos += 4
         if not 0 <= length <= len(view) - pos:
             raise CompressionError(f"snappy block of {length} bytes does not fit")
-        out += _unsnappy_block(view[pos : pos + length], max_bytes - len(out))
+        yield view[pos : pos + length]
         pos += length
-    return bytes(out)
-
-
-def _unsnappy_block(block: memoryview, max_bytes: int) -> bytes:
-    try:
-        if _native().snappy.decompress_raw_len(block) > max_bytes:
-            raise CompressionError("snappy block unpacks to more than is allowed")
-        return bytes(_native().snappy.decompress_raw(block))
-    except _native().DecompressionError as error:
-        raise CompressionError(str(error)) from error
 
 
 def _lz4(data: Buffer, level: int | None) -> bytes:
@@ -150,7 +200,7 @@ def _lz4(data: Buffer, level: int | None) -> bytes:
     return bytes(out + _LZ4_END)
 
 
-def _unlz4(data: Buffer, max_bytes: int) -> bytes:
+def _unlz4(data: Buffer, max_bytes: int) -> Buffer:
     return _unpack_into_limit(_native().lz4.decompress_into, data, max_bytes)
 
 
@@ -158,25 +208,22 @@ def _zstd(data: Buffer, level: int | None) -> bytes:
     return bytes(_native().zstd.compress(data, level=3 if level is None else level))
 
 
-def _unzstd(data: Buffer, max_bytes: int) -> bytes:
+def _unzstd(data: Buffer, max_bytes: int) -> Buffer:
+    if not data:
+        return b""  # no frame is no content; other codecs want one
     return _unpack_into_limit(_native().zstd.decompress_into, data, max_bytes)
 
 
-def _unpack_into_limit(unpack: Callable[[Buffer, bytearray], int], data: Buffer, max_bytes: int) -> bytes:
-    """Neither format says reliably how large its content is: offer room until it fits or the limit is reached."""
-    room = min(max_bytes, max(_FIRST_ROOM_BYTES, 16 * len(data)))
-    while True:
-        out = bytearray(room)
+def _unpack_into_limit(unpack: Callable[[Buffer, Buffer], int], data: Buffer, max_bytes: int) -> Buffer:
+    """Neither format says reliably how large its content is: offer a little room, then all there may be."""
+    for size in (min(max_bytes, _FIRST_ROOM_BYTES), max_bytes):
         try:
-            size = unpack(data, out)
+            with _room(size) as out:
+                return out[: unpack(data, out)]
         except _native().DecompressionError as error:
             if _OUT_OF_ROOM not in str(error):
                 raise CompressionError(str(error)) from error
-            if room == max_bytes:
-                raise CompressionError(f"unpacks to more than {max_bytes} bytes") from error
-            room = min(max_bytes, 8 * room)
-        else:
-            return bytes(memoryview(out)[:size])
+    raise _too_large(max_bytes)
 
 
 _COMPRESS: Final[dict[Codec, Callable[[Buffer, int | None], bytes]]] = {
@@ -186,8 +233,8 @@ _COMPRESS: Final[dict[Codec, Callable[[Buffer, int | None], bytes]]] = {
     Codec.LZ4: _lz4,
     Codec.ZSTD: _zstd,
 }
-_DECOMPRESS: Final[dict[int, Callable[[Buffer, int], bytes]]] = {
-    Codec.NONE: lambda data, max_bytes: bytes(data),
+_DECOMPRESS: Final[dict[int, Callable[[Buffer, int], Buffer]]] = {
+    Codec.NONE: lambda data, max_bytes: data,
     Codec.GZIP: _gunzip,
     Codec.SNAPPY: _unsnappy,
     Codec.LZ4: _unlz4,

@@ -190,7 +190,13 @@ def iter_records(batch: Buffer) -> Iterator[Record]:
         raise CorruptBatch("batch is cut short")
     if header.codec:
         payload = decompress(header.codec, payload)
-    payload = bytes(payload)  # indexing bytes is faster than indexing a view
+    yield from iter_unpacked(header, payload)
+
+
+def iter_unpacked(header: BatchHeader, payload: Buffer) -> Iterator[Record]:
+    """`iter_records` of what `decompress` gave."""
+    if len(payload) <= _WORTH_A_COPY:
+        payload = bytes(payload)  # indexing bytes is faster than indexing a view
     append_time = header.max_timestamp if header.is_log_append_time else None
     pos = 0
     for _ in range(header.records_count):
@@ -203,7 +209,7 @@ def iter_records(batch: Buffer) -> Iterator[Record]:
         raise CorruptBatch(f"{len(payload) - pos} bytes after the last record")
 
 
-def _read_record(data: bytes, pos: int, header: BatchHeader, append_time: int | None) -> tuple[Record, int]:
+def _read_record(data: Buffer, pos: int, header: BatchHeader, append_time: int | None) -> tuple[Record, int]:
     length, pos = read_varint(data, pos, 5)
     end = pos + length
     if length < 0 or end > len(data):
@@ -230,81 +236,18 @@ def _read_record(data: bytes, pos: int, header: BatchHeader, append_time: int | 
     return Record(header.base_offset + offset_delta, timestamp, key, value, headers, sequence), end
 
 
-def largest_timestamp(batch: Buffer, header: BatchHeader) -> int:
-    """The largest timestamp of a batch's records, read without making any: lengths and count are checked as `iter_records` does.
-
-    A LogAppendTime batch gives its maxTimestamp. Raises CorruptBatch, and what a codec raises.
-    """
-    payload: Buffer = memoryview(batch)[HEADER_SIZE:]
-    if header.attributes & CODEC_MASK:
-        payload = decompress(header.attributes & CODEC_MASK, payload)
-    data = bytes(payload) if len(payload) < _WORTH_A_COPY else payload  # indexing bytes is faster than indexing a view
-    size, pos, largest = len(data), 0, -(1 << 63)
-    try:
-        for _ in range(header.records_count):
-            length = data[pos]
-            if length < 0x80:
-                pos += 1
-                length = (length >> 1) ^ -(length & 1)
-            else:
-                length, pos = read_varint(data, pos, 5)
-            end = pos + length
-            if length < 0 or end > size:
-                raise CorruptBatch(f"record of {length} bytes does not fit")
-            delta = data[pos + 1]
-            if delta < 0x80:
-                pos += 2
-                delta = (delta >> 1) ^ -(delta & 1)
-            else:
-                delta, pos = read_varint(data, pos + 1)
-            if delta > largest:
-                largest = delta
-            pos = pos + 1 if data[pos] < 0x80 else read_varint(data, pos, 5)[1]
-            pos = _skip_content(data, pos, end)
-            if pos != end:
-                raise CorruptBatch(f"record content and length differ by {end - pos} bytes")
-    except (IndexError, ValueError) as problem:
-        raise CorruptBatch(f"record at byte {pos}: {problem}") from problem
-    if pos != size:
-        raise CorruptBatch(f"{size - pos} bytes after the last record")
-    return header.max_timestamp if header.attributes & TIMESTAMP_TYPE_BIT else header.base_timestamp + largest
+_WORTH_A_COPY: Final = 1 << 20
 
 
-_WORTH_A_COPY: Final = 1 << 14
-
-
-def _skip_content(data: Buffer, pos: int, end: int) -> int:
-    """Position behind key, value and headers. Raises IndexError and ValueError."""
-    for _ in (0, 1):
-        length = data[pos]
-        pos += 1
-        if length >= 0x80:
-            length, pos = read_varint(data, pos - 1, 5)
-        else:
-            length = (length >> 1) ^ -(length & 1)
-        if length > 0:
-            pos += length
-    if data[pos] == 0:
-        return pos + 1
-    count, pos = read_varint(data, pos, 5)
-    if not 0 <= count <= end - pos:
-        raise ValueError(f"{count} headers do not fit")
-    for _ in range(count):
-        name, pos = _read_bytes(data, pos, end)
-        if name is None:
-            raise ValueError("null header key")
-        _, pos = _read_bytes(data, pos, end)
-    return pos
-
-
-def _read_bytes(data: Any, pos: int, end: int) -> tuple[Any, int]:
+def _read_bytes(data: Buffer, pos: int, end: int) -> tuple[bytes | None, int]:
     length, pos = read_varint(data, pos, 5)
     if length < 0:
         return None, pos
     stop = pos + length
     if stop > end:
         raise ValueError(f"length {length} does not fit")
-    return data[pos:stop], stop
+    piece = data[pos:stop]
+    return piece if type(piece) is bytes else bytes(piece), stop
 
 
 def build_batch(

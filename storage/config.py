@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from oncelog.protocol.config_def import BOOLEAN, DOUBLE, INT, LIST, LONG, LONG_MAX, STRING, option, settings
-from oncelog.protocol.primitives import INT32_MAX
 
 _DAY_MS = 86_400_000
 
@@ -276,16 +275,6 @@ class LogConfig:
         "The time in ms that the state of a producer id without an open transaction is kept after its last batch arrived.",
         at_least=1,
         dynamic=True,
-    )
-    validated_records: int = option(
-        "log.validated.records",
-        INT,
-        16,
-        "Batches of up to this many records are checked record by record; larger ones by their header and CRC, "
-        "and record by record only where a rule needs it (compacted topic, timestamp bounds, recompression).",
-        at_least=0,
-        at_most=INT32_MAX,
-        ours=True,
     )
 
     @property

@@ -20,6 +20,7 @@ from pathlib import Path
 from oncelog.protocol.control_records import end_transaction_marker
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
+from oncelog.protocol.record_walk import Allowance
 from oncelog.protocol.records import BatchHeader, parse_header, patch_offset
 from oncelog.storage import log_read, producer_files
 from oncelog.storage.append import AppendInfo, AppendOrigin, InvalidRecordError, RecordError, check_marker, check_producer
@@ -115,17 +116,23 @@ class Log:
         verified: bool = False,
         tv2: bool = False,
         header: BatchHeader | None = None,
+        checked: bool = False,
+        allowance: Allowance | None = None,
     ) -> AppendInfo:
         """Append one v2 batch; `batch` is patched in place. A retry of one of the producer's last five batches is answered as a duplicate.
 
         `header`: read from `batch` by the caller, who vouches that `batch` is of magic 2 and exactly as long as it says.
+        `checked`: both are what `validation.checking` gave. `allowance`: TakesLong is raised when the check needs more.
         `verified`: the coordinator knows of the transaction on this partition; `tv2`: it was added by a version 2 client.
         Raises KafkaError; then the log is as it was.
         """
         if self.offline is not None:
             raise self._offline_error()
         client = origin is _CLIENT
-        header, stored = validate(batch, self.config, self.topic_partition, now_ms, client=client, header=header)
+        if checked and header is not None:
+            stored = batch
+        else:
+            header, stored = validate(batch, self.config, self.topic_partition, now_ms, client=client, header=header, allowance=allowance)
         if header.producer_id >= 0:
             earlier = check_producer(
                 self.state, header, self.topic_partition, self.log_end_offset, client=client, verified=verified, tv2=tv2

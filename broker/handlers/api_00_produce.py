@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
@@ -29,11 +29,14 @@ from oncelog.protocol.hot import (
 )
 from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
 from oncelog.protocol.primitives import Buffer
+from oncelog.protocol.record_walk import Allowance
 from oncelog.protocol.records import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
 from oncelog.storage.log import InvalidRecordError, Log
+from oncelog.storage.validation import TakesLong, checking
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
+    from oncelog.broker.turns import Steps
 
 ZSTD = 4
 TRANSACTIONAL = 0x10
@@ -60,14 +63,16 @@ _WITHOUT_LOG_START = {
 class _Part:
     """One partition of a request on its way."""
 
-    __slots__ = ("batch", "end", "header", "index", "log", "response", "topic", "verified")
+    __slots__ = ("batch", "checked", "end", "header", "index", "log", "refusal", "response", "topic", "verified")
 
     def __init__(self, topic: str, index: int, batch: memoryview | None) -> None:
         self.topic = topic
         self.index = index
-        self.batch = batch
+        self.batch: memoryview | bytearray | None = batch
         self.log: Log | None = None
         self.header: BatchHeader | None = None
+        self.checked = False
+        self.refusal: KafkaError | None = None  # what is wrong with the batch, told when it is to be appended
         self.verified = False
         self.end = -1  # offset that must be durable before the answer
         self.response: PartitionProduceResponse | None = None
@@ -77,6 +82,7 @@ class _Part:
 
 
 _lone_reader = LoneProduceReader()
+_lone_allowance = Allowance()
 
 
 class _Durable:
@@ -100,7 +106,10 @@ class _Durable:
 
 
 def _produce_lone(lone: LoneProduce, batch: memoryview, ctx: RequestContext) -> list[Buffer] | Slot | None:
-    """The straight path of one well-formed, not transactional batch for one partition; None: nothing was done, the long way decides."""
+    """The straight path of one well-formed, not transactional batch for one partition; None: nothing was done, the long way decides.
+
+    Raises TakesLong, having done nothing either.
+    """
     broker, topic = ctx.broker, lone.topic
     if lone.topic_id is not None:
         known = broker.logs.topics.by_id(uuid.UUID(bytes=lone.topic_id))
@@ -114,7 +123,8 @@ def _produce_lone(lone: LoneProduce, batch: memoryview, ctx: RequestContext) -> 
     if log is None or (broker.authorizer is not None and not ctx.authorize(AclOperation.WRITE, ResourceType.TOPIC, topic)):
         return None
     try:
-        info = log.append(batch, ctx.now_ms, header=header)
+        _lone_allowance.refill()
+        info = log.append(batch, ctx.now_ms, header=header, allowance=_lone_allowance)
     except KafkaError as error:
         refused = _refused(lone.partition, log, error)
         ref = lone.topic_id if lone.topic_id is not None else topic
@@ -133,14 +143,19 @@ def _produce_lone(lone: LoneProduce, batch: memoryview, ctx: RequestContext) -> 
 def handle(body: memoryview, ctx: RequestContext) -> Any:
     """Append every batch, answer when `acks` says so."""
     lone = _lone_reader.read(ctx.api_version, body)
+    long = False
     if lone is not None:
-        answer = _produce_lone(lone[0], lone[1], ctx)
-        if answer is not None:
-            return answer
-    return _produce(body, ctx, folders_made=False)
+        try:
+            answer = _produce_lone(lone[0], lone[1], ctx)
+        except TakesLong:
+            long = True
+        else:
+            if answer is not None:
+                return answer
+    return _produce(body, ctx, folders_made=False, long=long)
 
 
-def _produce(body: memoryview, ctx: RequestContext, *, folders_made: bool) -> Any:
+def _produce(body: memoryview, ctx: RequestContext, *, folders_made: bool, long: bool = False) -> Any:
     request = parse_produce(ctx.api_version, body)
     topics = [
         (topic_id if ctx.api_version >= 13 else name, _parts(name, topic_id, partitions, ctx))
@@ -153,10 +168,11 @@ def _produce(body: memoryview, ctx: RequestContext, *, folders_made: bool) -> An
         if len(new) > FOLDERS_A_TURN:
             return _after_folders(bytes(body), new, ctx)
     _check_request(request, parts, ctx)
-    waits = _admit(request, parts, ctx)
-    if waits is None:
-        return _retry_admission(request, topics, parts, ctx)
-    return _append_and_answer(request, topics, parts, waits, ctx)
+    if not long and _checked_at_once(parts, ctx):
+        return _admit_and_append(request, topics, parts, ctx)
+    _keep_batches(parts)
+    checked = ctx.broker.turns.go_on(_check_records(parts, ctx), None)
+    return _after_check(checked, lambda: _admit_and_append(request, topics, parts, ctx))
 
 
 def _after_folders(body: bytes, logs: list[Log], ctx: RequestContext) -> BlockedRequests:
@@ -180,6 +196,57 @@ def _after_folders(body: bytes, logs: list[Log], ctx: RequestContext) -> Blocked
 
     ctx.broker.logs.begin_first_writes(logs, made)
     return BlockedRequests(future)
+
+
+def _checked_at_once(parts: list[_Part], ctx: RequestContext) -> bool:
+    """False: one turn is not enough; what was checked so far stays so."""
+    for _job in _check_records(parts, ctx):
+        return False
+    return True
+
+
+def _check_records(parts: list[_Part], ctx: RequestContext) -> Steps[None]:
+    """Look at every record of the request; what is wrong is told when the batch is to be appended."""
+    allowance = Allowance()
+    for part in parts:
+        log = part.log
+        if part.response is not None or part.checked or part.refusal or log is None or part.batch is None or log.offline is not None:
+            continue
+        check = checking(part.batch, log.config, log.topic_partition, ctx.now_ms, allowance, client=True, header=part.header)
+        try:
+            part.header, part.batch = yield from check
+            part.checked = True
+        except KafkaError as error:
+            part.refusal = error.with_traceback(None)
+
+
+def _after_check(checked: asyncio.Task[None], go_on: Callable[[], Any]) -> BlockedRequests:
+    """What `go_on` answers, once the records are looked at. Requests behind this one wait until then, so that sequences stay in order."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    until: asyncio.Future[None] = loop.create_future()
+
+    def done(checked: asyncio.Task[None]) -> None:
+        try:
+            checked.result()
+            answer = go_on()
+        except asyncio.CancelledError:
+            future.cancel()
+        except Exception as error:  # it belongs to the connection, which logs it and closes
+            future.set_exception(error)
+        else:
+            if isinstance(answer, BlockedRequests):
+                future.add_done_callback(lambda _done: until.set_result(None))
+                answer.future.add_done_callback(lambda done: _pass_on(done, future))
+                return
+            if isinstance(answer, asyncio.Future):
+                answer.add_done_callback(lambda done: _pass_on(done, future))
+            else:
+                future.set_result(answer)
+        until.set_result(None)
+
+    checked.add_done_callback(done)
+    return BlockedRequests(future, until)
 
 
 def _pass_on(done: asyncio.Future[Any], future: asyncio.Future[Any]) -> None:
@@ -295,11 +362,23 @@ def _downgraded(code: ErrorCode, version: int) -> ErrorCode:
     return ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code
 
 
+def _admit_and_append(request: ProduceRequest, topics: Any, parts: list[_Part], ctx: RequestContext) -> Any:
+    waits = _admit(request, parts, ctx)
+    if waits is None:
+        return _retry_admission(request, topics, parts, ctx)
+    return _append_and_answer(request, topics, parts, waits, ctx)
+
+
+def _keep_batches(parts: list[_Part]) -> None:
+    """The receive buffer is not ours beyond this turn."""
+    for part in parts:
+        if isinstance(part.batch, memoryview):
+            part.batch = memoryview(bytearray(part.batch))
+
+
 def _retry_admission(request: ProduceRequest, topics: Any, parts: list[_Part], ctx: RequestContext) -> BlockedRequests:
     """51 is asked again every 20 ms for at most 100 ms; requests behind this one wait, so that sequences stay in order."""
-    for part in parts:
-        if part.batch is not None:
-            part.batch = memoryview(bytearray(part.batch))  # the receive buffer is not ours for that long
+    _keep_batches(parts)
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     deadline = loop.time() + RETRY_LIMIT_MS / 1000
@@ -349,7 +428,10 @@ def _append(part: _Part, ctx: RequestContext) -> None:
     assert log is not None
     assert batch is not None
     try:
-        info = log.append(batch, ctx.now_ms, verified=part.verified, tv2=ctx.api_version >= 12, header=part.header)
+        if part.refusal is not None:
+            raise part.refusal
+        tv2 = ctx.api_version >= 12
+        info = log.append(batch, ctx.now_ms, verified=part.verified, tv2=tv2, header=part.header, checked=part.checked)
     except KafkaError as error:
         part.response = _refused(part.index, log, error)
     else:

@@ -7,7 +7,6 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.hot import LoneProduceReader, PartitionProduceResponse, pack_lone_answer, pack_produce_response, parse_produce
 from oncelog.protocol.primitives import MalformedRequest, uuid
-from oncelog.protocol.records import build_batch, iter_records, largest_timestamp, parse_header
 
 Request = messages.ProduceRequest
 Topic = Request.TopicProduceData
@@ -72,36 +71,3 @@ def test_the_answer_has_the_same_bytes(version: int) -> None:
     ref = TOPIC_ID.bytes if version >= 13 else "t"
     expected = pack_produce_response(version, [(ref, [PartitionProduceResponse(5, 3, 2**40, -1, 17)])])
     assert pack_lone_answer(found[0], 3, 2**40, -1, 17) == expected
-
-
-def test_largest_timestamp_agrees_with_the_records() -> None:
-    records = [(1_000 + delta, key, b"v" * size, headers) for delta, key, size, headers in CASES]
-    for codec in range(5):
-        batch = build_batch(records, codec=codec)
-        assert largest_timestamp(batch, parse_header(batch)) == max(record.timestamp for record in iter_records(batch))
-
-
-CASES: list[tuple[int, bytes | None, int, list[tuple[str, bytes | None]]]] = [
-    (0, None, 0, []),
-    (-70, b"", 63, []),
-    (500, b"key", 64, [("h", None)]),
-    (1 << 40, b"k" * 200, 20_000, [("h", b"x"), ("", b"")]),
-]
-
-
-def test_a_flipped_byte_is_refused_by_both_walks_or_by_none() -> None:
-    batch = build_batch([(1_000, b"k", b"value", [("h", b"x")]), (1_001, None, b"w")])
-    for position in range(61, len(batch)):
-        for bit in range(8):
-            damaged = bytearray(batch)
-            damaged[position] ^= 1 << bit
-            assert _outcome(lambda d=damaged: max(r.timestamp for r in iter_records(d))) == _outcome(  # type: ignore[misc]
-                lambda d=damaged: largest_timestamp(d, parse_header(d))  # type: ignore[misc]
-            )
-
-
-def _outcome(walk: object) -> object:
-    try:
-        return walk()  # type: ignore[operator]
-    except ValueError:
-        return "refused"

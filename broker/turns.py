@@ -1,0 +1,85 @@
+"""Work that one turn of the loop must not hold: it comes as a generator, which says where a turn ends.
+
+It yields None to let others have their turn, or a call for another thread and is sent what that gives. How much a turn takes is counted,
+not timed, so that a simulation repeats itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Job: TypeAlias = Callable[[], Any]
+Steps: TypeAlias = Generator[Job | None, Any, T]
+
+MAX_WITH_JOBS: Final = 2  # works that may hold what another thread made for them, which may be large
+
+
+class Turns:
+    """Goes on with such works, turn by turn. Use on the loop's thread."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._thread: ThreadPoolExecutor | None = None
+        self._places = asyncio.Semaphore(MAX_WITH_JOBS)
+
+    @property
+    def busy(self) -> bool:
+        """Is there work that has not ended?"""
+        return bool(self._tasks)
+
+    def go_on(self, steps: Steps[T], job: Job | None) -> asyncio.Task[T]:
+        """The rest of `steps`, which has just yielded `job`; what it returns or raises is the task's."""
+        task = asyncio.get_running_loop().create_task(self._go_on(steps, job))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _go_on(self, steps: Steps[T], job: Job | None) -> T:
+        placed = False
+        try:
+            while True:
+                if job is not None and not placed:
+                    await self._places.acquire()
+                    placed = True
+                job = await self._next(steps, job)
+        except _Ended as ended:
+            result: T = ended.value
+            return result
+        finally:
+            steps.close()
+            if placed:
+                self._places.release()
+
+    async def _next(self, steps: Steps[T], job: Job | None) -> Job | None:
+        """What `steps` yields next. Raises _Ended with what it returns."""
+        try:
+            if job is None:
+                await asyncio.sleep(0)
+                return next(steps)
+            if self._thread is None:
+                self._thread = ThreadPoolExecutor(1, "oncelog-turns")
+            try:
+                made = await asyncio.get_running_loop().run_in_executor(self._thread, job)
+            except Exception as error:  # it belongs to who asked for the call
+                return steps.throw(error)
+            return steps.send(made)
+        except StopIteration as end:
+            raise _Ended(end.value) from None
+
+    def close(self) -> None:
+        """Give up what is under way: nobody is left to be answered."""
+        for task in self._tasks:
+            task.cancel()
+        if self._thread is not None:
+            self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+class _Ended(Exception):
+    """The steps have returned `value`: a StopIteration cannot leave a coroutine."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
