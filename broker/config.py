@@ -51,6 +51,12 @@ class ServerConfig:
     )
     log_dirs: tuple[str, ...] = option("log.dirs", LIST, (), "The data directory, exactly one; --data-dir wins.", aliases=("log.dir",))
     max_frame_bytes: int = option("socket.request.max.bytes", INT, 104_857_600, "The largest request, in bytes.", at_least=1)
+    queued_max_request_bytes: int = option(
+        "queued.max.request.bytes",
+        LONG,
+        -1,
+        "The most bytes in memory of requests that arrive or wait, of all connections; -1: as many as the largest request.",
+    )
     connections_max_idle_ms: int = option("connections.max.idle.ms", LONG, 600_000, "Idle connections are closed after this many ms.")
     max_connections: int = option("max.connections", INT, 2**31 - 1, "The most connections at a time.", at_least=0)
     auto_create_topics: bool = option("auto.create.topics.enable", BOOLEAN, True, "Make a topic when a client asks for its metadata.")

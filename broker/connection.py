@@ -1,7 +1,7 @@
 """One client connection: frames in, answers out in the order of the requests, and pressure back on a client that does not read.
 
 All connections of a server share one receive buffer. A frame is handled where it was received; only the beginning of an incomplete
-frame is copied, into a buffer of exactly its size. All frames of one read are handled before one write.
+frame is copied, into a buffer that grows with it (`request_memory.py`). All frames of one read are handled before one write.
 
 A handler answers with buffers at once or with a future; a future parks its own slot and what comes behind it is computed meanwhile but
 sent after it. A request that must not be overtaken (`blocking`) holds back the requests behind it as Apache Kafka's muted channel does.
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from oncelog.broker import refusals
 from oncelog.broker.auth.mechanisms import ANONYMOUS
 from oncelog.broker.dispatch import CloseConnection
+from oncelog.broker.request_memory import FREE_BYTES, IncompleteRequest
 from oncelog.protocol.framing import LENGTH_BYTES, frame_length
 from oncelog.protocol.primitives import Buffer, MalformedRequest
 
@@ -75,14 +76,14 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_blocked",
         "_closing",
-        "_filled",
         "_flush_scheduled",
         "_handler",
         "_held",
+        "_incomplete",
         "_last_read_ms",
         "_listener",
+        "_max_frame_bytes",
         "_paused",
-        "_private",
         "_reading_paused",
         "_ready",
         "_seen_frames",
@@ -99,12 +100,11 @@ class Connection(asyncio.BufferedProtocol):
         self._listener = listener
         self._handler = handler
         self._transport: asyncio.Transport | None = None
-        self._private: bytearray | None = None  # an incomplete frame with its prefix; only a prefix while its length is unknown
-        self._filled = 0
+        self._incomplete: IncompleteRequest | None = None  # of the length of a prefix while the frame's is unknown
         self._slots: deque[Slot] = deque()
         self._ready: list[Answer] = []  # answers before which nothing is owed, to be sent at the end of this read
         self._flush_scheduled = False
-        self._held: deque[bytes] = deque()  # frames behind a blocking request, or of a client that does not read
+        self._held: deque[memoryview] = deque()  # frames behind a blocking request, or of a client that does not read
         self._blocked = False
         self._paused = False  # the client does not read
         self._reading_paused = False
@@ -116,6 +116,7 @@ class Connection(asyncio.BufferedProtocol):
         self.client_name = ""
         self.local_address: tuple[str, int] = ("", 0)
         self.sasl: SaslState | None = listener.new_sasl_state()
+        self._max_frame_bytes = listener.max_frame_bytes if self.sasl is None else self.sasl.max_receive_bytes
 
     # -- asyncio
 
@@ -137,22 +138,23 @@ class Connection(asyncio.BufferedProtocol):
         self._slots.clear()
         self._ready.clear()
         self._held.clear()
+        if self._incomplete is not None:
+            self._incomplete.drop()
+            self._incomplete = None
         self._listener.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        if self._private is not None:
-            return memoryview(self._private)[self._filled :]
-        return self._listener.receive_buffer
+        if self._incomplete is not None:
+            return self._incomplete.room()
+        return self._listener.receive_buffer if not self._listener.request_memory.scarce else self._listener.receive_buffer[:FREE_BYTES]
 
     def buffer_updated(self, nbytes: int) -> None:
         self._last_read_ms = self._handler.clock.monotonic_ms()
         try:
-            if self._private is None:
+            if self._incomplete is None:
                 self._received(self._listener.receive_buffer, nbytes)
             else:
-                self._filled += nbytes
-                if self._filled == len(self._private):
-                    self._completed(self._private)
+                self._received_more(self._incomplete, nbytes)
         except (CloseConnection, MalformedRequest) as refused:
             self._refuse(str(refused))
         self.flush()
@@ -175,29 +177,40 @@ class Connection(asyncio.BufferedProtocol):
         """Handle the whole frames in the shared buffer and keep what is left."""
         if not self._seen_frames and end >= LENGTH_BYTES:
             self._check_protocol(bytes(buffer[:LENGTH_BYTES]))
-        limit = self._listener.max_frame_bytes
         start, needed = 0, LENGTH_BYTES
         while end - start >= LENGTH_BYTES:
-            needed = LENGTH_BYTES + frame_length(buffer, start, limit)
+            needed = LENGTH_BYTES + frame_length(buffer, start, self._max_frame_bytes)
             if start + needed > end:
                 break
             self._handle(buffer[start + LENGTH_BYTES : start + needed])
             start, needed = start + needed, LENGTH_BYTES
-        if start < end:
-            self._private = bytearray(needed)
-            self._private[: end - start] = buffer[start:end]
-            self._filled = end - start
+        if start < end and not self._closing:
+            self._incomplete = IncompleteRequest(self._listener.request_memory, self, buffer[start:end], needed)
+            self._update_reading()
 
-    def _completed(self, private: bytearray) -> None:
-        """The private buffer is full: it is a length prefix, or a whole frame."""
-        if len(private) == LENGTH_BYTES:
+    def _received_more(self, incomplete: IncompleteRequest, nbytes: int) -> None:
+        """Bytes of a length prefix, or of a frame."""
+        incomplete.add(nbytes)
+        if not incomplete.whole:
+            if incomplete.waits:
+                self._update_reading()
+        elif incomplete.length == LENGTH_BYTES:
             if not self._seen_frames:
-                self._check_protocol(bytes(private))
-            self._private = bytearray(LENGTH_BYTES + frame_length(private, 0, self._listener.max_frame_bytes))
-            self._private[:LENGTH_BYTES] = private
-            return
-        self._private, self._filled = None, 0
-        self._handle(memoryview(private)[LENGTH_BYTES:])
+                self._check_protocol(bytes(incomplete.buffer[:LENGTH_BYTES]))
+            incomplete.has_length(LENGTH_BYTES + frame_length(memoryview(incomplete.buffer), 0, self._max_frame_bytes))
+        else:
+            self._incomplete = None
+            self._handle(incomplete.finish())
+
+    def memory_granted(self) -> None:
+        self._update_reading()
+
+    def request_too_slow(self) -> None:
+        self._listener.log_once(self.client_host, "closing a connection: memory for requests is used up, and this one comes slowly")
+        self.abort()
+        if self._incomplete is not None:
+            self._incomplete.drop()
+            self._incomplete = None
 
     def _check_protocol(self, head: bytes) -> None:
         self._seen_frames = True
@@ -210,7 +223,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._closing:
             return
         if self._blocked or self._paused:
-            self._held.append(bytes(frame))
+            shared = frame.obj is self._listener.receive_buffer.obj
+            self._held.append(memoryview(bytearray(frame)) if shared else frame)
             self._update_reading()
             return
         try:
@@ -252,7 +266,7 @@ class Connection(asyncio.BufferedProtocol):
     def _handle_held(self) -> None:
         try:
             while self._held and not (self._blocked or self._paused or self._closing):
-                self._handle(memoryview(bytearray(self._held.popleft())))
+                self._handle(self._held.popleft())
         except (CloseConnection, MalformedRequest) as refused:
             self._refuse(str(refused))
         self._update_reading()
@@ -337,7 +351,12 @@ class Connection(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        full = self._paused or len(self._slots) + len(self._held) >= MAX_PENDING_ANSWERS
+        full = (
+            self._paused
+            or bool(self._held)
+            or len(self._slots) >= MAX_PENDING_ANSWERS
+            or (self._incomplete is not None and self._incomplete.waits)
+        )
         if full and not self._reading_paused:
             self._reading_paused = True
             transport.pause_reading()
@@ -352,6 +371,11 @@ class Connection(asyncio.BufferedProtocol):
         """The transport of an open connection."""
         assert self._transport is not None
         return self._transport
+
+    def authenticated(self, principal: str) -> None:
+        """The client is `principal` from now on, and may send requests of any length that is allowed here."""
+        self.principal = principal
+        self._max_frame_bytes = self._listener.max_frame_bytes
 
     @property
     def listener_name(self) -> str:

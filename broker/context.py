@@ -41,6 +41,8 @@ class ConnectionFacts(Protocol):
 
     def turned_away(self, what: str, **facts: object) -> None: ...
 
+    def authenticated(self, principal: str) -> None: ...
+
 
 class BrokerContext:
     """The parts of one broker, put together in `lifecycle.py`."""

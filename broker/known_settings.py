@@ -131,7 +131,6 @@ offsets.topic.replication.factor short 3
 principal.builder.class class org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
 process.roles list null
 producer.purgatory.purge.interval.requests int 1000
-queued.max.request.bytes long -1
 queued.max.requests int 500
 quota.window.num int 11
 quota.window.size.seconds int 1

@@ -16,6 +16,7 @@ from oncelog.broker.file_limits import FileLimits, shares
 from oncelog.broker.listeners import Endpoint, ListenerConfig
 from oncelog.broker.metadata_cache import MetadataCache
 from oncelog.broker.metrics import Metrics
+from oncelog.broker.request_memory import RequestMemory
 from oncelog.broker.requests import RequestHandler
 from oncelog.broker.server import RECEIVE_BUFFER_BYTES, Listener
 from oncelog.broker.turns import Turns
@@ -61,6 +62,7 @@ class Broker:
         self._next_idle_check_ms = 0.0
         self._opened = False  # the data directory is ours and completely read
         self._stopped = False
+        self._request_memory: RequestMemory | None = None  # from when clients are served
         self.logs = LogManager(
             env,
             data_dir,
@@ -121,8 +123,11 @@ class Broker:
         self.recover()
         handler = RequestHandler(self.context)
         shared = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        server = self.config.server
+        limit = server.queued_max_request_bytes if server.queued_max_request_bytes > 0 else server.max_frame_bytes
+        memory = self._request_memory = RequestMemory(limit, self.env.clock.monotonic_ms)
         for config in self.config.listeners:
-            listener = self._listener(config, handler, shared)
+            listener = self._listener(config, handler, shared, memory)
             await listener.open()
             self.listeners.append(listener)
         self._tell_addresses()
@@ -138,7 +143,7 @@ class Broker:
             told.append(Endpoint(name, named_host or host, named_port or port))
         self.context.dynamic_configs.in_force({"listeners": ",".join(map(str, bound)), "advertised.listeners": ",".join(map(str, told))})
 
-    def _listener(self, config: ListenerConfig, handler: RequestHandler, shared: memoryview) -> Listener:
+    def _listener(self, config: ListenerConfig, handler: RequestHandler, shared: memoryview, memory: RequestMemory) -> Listener:
         tls = map_principal = None
         if config.security.endswith("SSL"):
             from oncelog.broker.auth.tls import peer_principal, principal_mapper, server_context
@@ -160,6 +165,7 @@ class Broker:
             map_principal=map_principal,
             sasl=self._sasl(config) if config.security.startswith("SASL") else None,
             receive_buffer=shared,
+            request_memory=memory,
         )
 
     def _sasl(self, config: ListenerConfig) -> SaslSettings:
@@ -175,6 +181,8 @@ class Broker:
         wall = self.env.clock.time_ms()  # the coordinators' deadlines stand in records, so they are times of day
         self.context.transactions.tick(wall)
         self.context.groups.tick(wall)
+        if self._request_memory is not None:
+            self._request_memory.tick()
         if self.logs.folders.busy:
             self.logs.folders.rename_some()
         if now >= self._next_maintenance_ms:

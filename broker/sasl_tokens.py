@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
-from oncelog.broker.auth.sasl import AuthenticateAnswer, SaslState
+from oncelog.broker.auth.sasl import AuthenticateAnswer, SaslPhase, SaslState
 from oncelog.broker.dispatch import CloseConnection
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.primitives import Buffer
@@ -20,7 +20,8 @@ def take_token(token: bytes, sasl: SaslState, connection: ConnectionFacts, now_m
     """Hand the token to the state; the principal, the log line and the end of the connection as it decides."""
     answer = sasl.authenticate(token, now_ms)
     if answer.error is ErrorCode.NONE:
-        connection.principal = sasl.principal
+        if sasl.phase is SaslPhase.AUTHENTICATED:
+            connection.authenticated(sasl.principal)
     else:
         connection.turned_away("authentication failed", mechanism=sasl.mechanism, user=answer.claimed, reason=answer.message)
     if answer.close:

@@ -15,6 +15,7 @@ from oncelog.broker.auth.sasl import SaslSettings, SaslState
 from oncelog.broker.connection import Connection
 from oncelog.broker.listeners import ListenerConfig
 from oncelog.broker.metrics import Metrics
+from oncelog.broker.request_memory import RequestMemory
 from oncelog.broker.requests import RequestHandler
 
 _log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class Listener:
         map_principal: Callable[[Mapping[str, Any]], str] | None = None,
         sasl: SaslSettings | None = None,
         receive_buffer: memoryview | None = None,
+        request_memory: RequestMemory | None = None,
     ) -> None:
         self.config = config
         self.name = config.name
@@ -46,6 +48,7 @@ class Listener:
         self.max_connections = min(max_connections, max_sockets)
         self._bound = "max.connections" if max_connections <= max_sockets else "what the limit of open files leaves: raise ulimit -n"
         self.receive_buffer = receive_buffer if receive_buffer is not None else memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        self.request_memory = request_memory if request_memory is not None else RequestMemory(max_frame_bytes, handler.clock.monotonic_ms)
         self.connections: set[Connection] = set()
         self.port = config.port
         self._handler = handler

@@ -50,6 +50,7 @@ class SaslSettings:
     credentials: ScramCredentials
     max_reauth_ms: int = 0
     failure_delay_ms: int = 100
+    max_receive_bytes: int = 524_288
 
 
 class HandshakeAnswer(NamedTuple):
@@ -87,10 +88,15 @@ class SaslState:
         self.principal = ANONYMOUS
         self.expires_at_ms: float | None = None
 
+    @property
+    def max_receive_bytes(self) -> int:
+        """The longest request of a client that has not authenticated (`sasl.server.max.receive.size`)."""
+        return self._settings.max_receive_bytes
+
     def allows(self, key: int, now_ms: float) -> bool:
         """Whether a request of `key` is served now; if not, the connection is to be closed without an answer."""
         if key in ALLOWED_BEFORE:
-            return True
+            return self.phase is not SaslPhase.HANDSHAKEN or key != ApiKey.API_VERSIONS
         if self.phase in (SaslPhase.INITIAL, SaslPhase.HANDSHAKEN):
             return False
         return self.expires_at_ms is None or now_ms < self.expires_at_ms

@@ -31,4 +31,5 @@ def new_sasl_settings(values: Mapping[str, str], listener: str, credentials: Scr
         credentials=credentials,
         max_reauth_ms=config.connections_max_reauth_ms,
         failure_delay_ms=config.connection_failed_authentication_delay_ms,
+        max_receive_bytes=config.sasl_server_max_receive_size,
     )

@@ -233,3 +233,12 @@ def test_after_a_handshake_of_the_first_version_tokens_come_bare() -> None:
     assert not state.takes_tokens
     state.handshake("PLAIN", 0)
     assert not SaslState(settings()).takes_tokens
+
+
+def test_between_handshake_and_authentication_nothing_else_is_served() -> None:
+    state = SaslState(settings())
+    assert state.allows(ApiKey.API_VERSIONS, 0)
+    state.handshake("PLAIN", 0)
+    assert not state.allows(ApiKey.API_VERSIONS, 0)
+    assert state.allows(ApiKey.SASL_AUTHENTICATE, 0)
+    assert state.allows(ApiKey.SASL_HANDSHAKE, 0)

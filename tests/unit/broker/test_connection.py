@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import struct
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from oncelog.broker.auth.sasl import SaslSettings, SaslState
 from oncelog.broker.connection import MAX_PENDING_ANSWERS, BlockedRequests, Connection
 from oncelog.broker.dispatch import CloseConnection
+from oncelog.broker.request_memory import FREE_BYTES, RequestMemory
 
 
 class Transport:
@@ -55,12 +58,14 @@ class Listener:
     name = "PLAINTEXT"
     max_frame_bytes = 1 << 20
 
-    def __init__(self) -> None:
+    def __init__(self, sasl: SaslState | None = None) -> None:
+        self._sasl = sasl
         self.receive_buffer = memoryview(bytearray(256))
+        self.request_memory = RequestMemory(1 << 20, lambda: 0.0)
         self.told: list[str] = []
 
-    def new_sasl_state(self) -> None:
-        return None
+    def new_sasl_state(self) -> SaslState | None:
+        return self._sasl
 
     def opened(self, connection: Connection) -> None: ...
 
@@ -94,6 +99,8 @@ class Handler:
             raise RuntimeError("our fault")
         if text == b"silent":
             return ()
+        if text == b"login":
+            connection.authenticated("User:alice")
         if text == b"last":
             connection.close_after_response()
         if text.startswith(b"large"):
@@ -107,8 +114,8 @@ class Handler:
 class Wire:
     """A connection with its fakes."""
 
-    def __init__(self) -> None:
-        self.listener, self.handler, self.transport = Listener(), Handler(), Transport()
+    def __init__(self, sasl: SaslState | None = None) -> None:
+        self.listener, self.handler, self.transport = Listener(sasl), Handler(), Transport()
         self.connection = Connection(self.listener, self.handler)  # type: ignore[arg-type]
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
 
@@ -286,3 +293,62 @@ def test_a_lost_connection_drops_what_was_parked() -> None:
         assert wire.answers() == []
 
     asyncio.run(scenario())
+
+
+def test_a_frame_behind_a_blocking_request_waits_and_is_the_last_that_is_read() -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        wire.feed(frames(b"block"))
+        large = b"z" * 100_000
+        wire.feed(frames(large))
+        assert wire.transport.reading_paused
+        assert wire.listener.request_memory.used >= len(large)
+        wire.handler.parked[b"block"].set_result((b"done",))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert wire.answers() == [b"done", large.upper()]
+        assert not wire.transport.reading_paused
+        gc.collect()
+        assert wire.listener.request_memory.used == 0
+
+    asyncio.run(scenario())
+
+
+def test_an_announced_length_is_given_no_memory() -> None:
+    wire = Wire()
+    wire.feed(struct.pack(">i", 1 << 20))
+    assert len(wire.connection.get_buffer(-1)) <= FREE_BYTES
+    wire.feed(b"x" * (FREE_BYTES + 1))
+    assert wire.listener.request_memory.used < 10 * FREE_BYTES
+    wire.connection.connection_lost(None)
+    assert wire.listener.request_memory.used == 0
+
+
+def test_without_memory_a_connection_is_not_read_until_there_is_some() -> None:
+    async def scenario() -> None:
+        wire, other = Wire(), Wire()
+        other.listener.request_memory = wire.listener.request_memory
+        other.connection._listener = other.listener  # type: ignore[assignment]
+        wire.feed(struct.pack(">i", 1 << 20) + b"x" * 700_000)
+        other.feed(struct.pack(">i", 1 << 20) + b"y" * (FREE_BYTES - 4))
+        assert other.transport.reading_paused
+        assert not wire.transport.reading_paused
+        wire.feed(b"x" * ((1 << 20) - 700_000))
+        await asyncio.sleep(0)
+        assert not other.transport.reading_paused
+        other.feed(b"y" * ((1 << 20) - FREE_BYTES + 4))
+        assert other.answers() == [b"Y" * (1 << 20)]
+
+    asyncio.run(scenario())
+
+
+def test_before_authentication_requests_are_short() -> None:
+    """sasl.server.max.receive.size, also in the read in which the client authenticates."""
+    for size, closed in ((1000, False), (1001, True)):
+        wire = Wire(SaslState(SaslSettings(("PLAIN",), {}, None, max_receive_bytes=1000)))  # type: ignore[arg-type]
+        wire.feed(struct.pack(">i", size))
+        assert wire.transport.closed is closed
+    wire = Wire(SaslState(SaslSettings(("PLAIN",), {}, None, max_receive_bytes=1000)))  # type: ignore[arg-type]
+    wire.feed(frames(b"login", b"l" * 2000))
+    assert not wire.transport.closed
+    assert wire.answers() == [b"LOGIN", b"L" * 2000]
