@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+METADATA_VERSION = "metadata.version"
 METADATA_VERSION_LEVEL = 30  # what Apache Kafka 4.3.0 finalizes; tools read the release from it
 
 
@@ -17,10 +18,14 @@ class Feature(NamedTuple):
 
 
 def features(*, transaction_version: int, group_version: int) -> list[Feature]:
-    """All features. transaction.version 2 makes clients use the second transaction protocol (KIP-890), group.version 1 KIP-848."""
+    """All features. transaction.version 2 makes clients use the second transaction protocol (KIP-890), group.version 1 KIP-848.
+
+    kraft.version 0 is a quorum whose voters are fixed, as the one voter here is (KIP-853).
+    """
     return [
         Feature("group.version", 0, 1, group_version),
-        Feature("metadata.version", 7, METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),
+        Feature("kraft.version", 0, 1, 0),
+        Feature(METADATA_VERSION, 7, METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),
         Feature("transaction.version", 0, 2, transaction_version),
         Feature("eligible.leader.replicas.version", 0, 1, 1),
     ]

@@ -284,19 +284,27 @@ def _parts(
 
 def _check_request(request: ProduceRequest, parts: list[_Part], ctx: RequestContext) -> None:
     """What is wrong with a request as a whole, told on its partitions."""
-    if request.acks not in (-1, 0, 1):
-        _refuse_all(parts, ErrorCode.INVALID_REQUIRED_ACKS)
+    if any(_is_transactional(part.batch) for part in parts) and not _may_transact(request.transactional_id, ctx):
+        _refuse_all(parts, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)  # before anything about its topics
         return
     for part in parts:
         if part.response is None:
             _check_batch(part, ctx.api_version)
-    transactional = [part for part in parts if part.header is not None and part.header.attributes & TRANSACTIONAL]
-    if not transactional:
+    if request.acks not in (-1, 0, 1):
+        _refuse_all([part for part in parts if part.response is None], ErrorCode.INVALID_REQUIRED_ACKS)
         return
-    if request.transactional_id is None or not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
-        _refuse_all(parts, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    elif len({(part.header.producer_id, part.header.producer_epoch) for part in transactional if part.header}) > 1:
+    transactional = [part for part in parts if part.header is not None and part.header.attributes & TRANSACTIONAL]
+    if len({(part.header.producer_id, part.header.producer_epoch) for part in transactional if part.header}) > 1:
         _refuse_all(parts, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+
+
+def _is_transactional(batch: memoryview | bytearray | None) -> bool:
+    """Whether the first batch is so, as far as it can be read (`RequestUtils.hasTransactionalRecords`)."""
+    return batch is not None and len(batch) >= HEADER_SIZE and batch[16] == CURRENT_MAGIC and bool(batch[22] & TRANSACTIONAL)
+
+
+def _may_transact(transactional_id: str | None, ctx: RequestContext) -> bool:
+    return transactional_id is not None and ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
 
 
 def _refuse_all(parts: list[_Part], code: ErrorCode) -> None:

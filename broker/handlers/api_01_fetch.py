@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.delayed import ParkedRequest
 from oncelog.broker.dispatch import api
 from oncelog.broker.fetch_sessions import FetchContext, Key
@@ -73,12 +73,15 @@ class _Fetch:
     def _target(self, key: Key, partition: FetchPartition) -> Log | FetchPartitionData:
         """The partition's log, or the answer that needs no reading (which lists no aborted transactions, one after reading has null)."""
         topic, index = key
+        follows = self.request.replica_id >= 0
+        if follows and not self.ctx.authorize(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
+            return FetchPartitionData(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED, aborted=())
         if isinstance(topic, bytes):
             known = self.ctx.broker.logs.topics.by_id(uuid.UUID(bytes=topic))
             if known is None:
                 return FetchPartitionData(index, ErrorCode.UNKNOWN_TOPIC_ID, aborted=())
             topic = known.name
-        if not self.ctx.authorize(AclOperation.READ, ResourceType.TOPIC, topic):
+        if not (follows or self.ctx.authorize(AclOperation.READ, ResourceType.TOPIC, topic)):
             return FetchPartitionData(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED, aborted=())
         log = self.ctx.broker.logs.log(TopicPartition(topic, index))
         return log if log is not None else FetchPartitionData(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, aborted=())

@@ -18,7 +18,7 @@ from typing import Any, Final
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.topic_access import readable_log
+from oncelog.broker.handlers.topic_access import may_topic, readable_log
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -32,20 +32,20 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     """Answer for each partition."""
     isolation = IsolationLevel.READ_COMMITTED if req.isolation_level else IsolationLevel.READ_UNCOMMITTED
     named = Counter((topic.name, partition.partition_index) for topic in req.topics for partition in topic.partitions)
+    found: dict[str, dict[int, Any]] = {}
+    refused: list[tuple[str, list[Any]]] = []
+    for topic in req.topics:
+        if not may_topic(ctx, AclOperation.DESCRIBE, topic.name):
+            refused.append((topic.name, [_answer(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for asked in topic.partitions]))
+            continue
+        answers = found.setdefault(topic.name, {})
+        for asked in topic.partitions:
+            twice = named[topic.name, asked.partition_index] > 1
+            answer = _answer(asked, ErrorCode.INVALID_REQUEST) if twice else _find(topic.name, asked, isolation, ctx)
+            answers[asked.partition_index] = answer
     kind = messages.ListOffsetsResponse.ListOffsetsTopicResponse
-    return messages.ListOffsetsResponse(
-        topics=[kind(name=topic.name, partitions=_partitions(topic, named, isolation, ctx)) for topic in req.topics]
-    )
-
-
-def _partitions(topic: Any, named: Counter[tuple[str, int]], isolation: IsolationLevel, ctx: RequestContext) -> list[Any]:
-    answers: dict[int, Any] = {}
-    for asked in topic.partitions:
-        if named[topic.name, asked.partition_index] > 1:
-            answers[asked.partition_index] = _answer(asked, ErrorCode.INVALID_REQUEST)
-        else:
-            answers[asked.partition_index] = _find(topic.name, asked, isolation, ctx)
-    return list(answers.values())
+    told = [(name, list(answers.values())) for name, answers in found.items()]
+    return messages.ListOffsetsResponse(topics=[kind(name=name, partitions=partitions) for name, partitions in (*told, *refused)])
 
 
 def _find(topic: str, asked: Any, isolation: IsolationLevel, ctx: RequestContext) -> Any:

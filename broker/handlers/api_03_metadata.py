@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.delayed import Settling
 from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.topic_access import NOT_REQUESTED, authorized_operations, may_topic
+from oncelog.broker.handlers.topic_access import NOT_REQUESTED, authorized_operations, cluster_operations, may_topic
 from oncelog.broker.topic_creation import check_new_topic
 from oncelog.broker.topic_names import topic_name_problem
 from oncelog.protocol import messages
@@ -50,9 +50,7 @@ def handle(body: memoryview, ctx: RequestContext) -> Any:
         cluster_id=ctx.broker.cluster_id,
         controller_id=ctx.broker.node_id,
         topics=[],
-        cluster_authorized_operations=(
-            authorized_operations(ctx, ResourceType.CLUSTER) if req.include_cluster_authorized_operations else NOT_REQUESTED
-        ),
+        cluster_authorized_operations=(cluster_operations(ctx) if req.include_cluster_authorized_operations else NOT_REQUESTED),
     )
 
     def finish() -> list[Buffer]:
@@ -75,19 +73,23 @@ def _topics(req: Any, ctx: RequestContext, making: Settling) -> tuple[list[_Told
         visible = [topic for topic in broker.logs.topics.all() if ctx.sees(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)]
         return [(topic.name, _known(topic, req, ctx)) for topic in visible], True
     if version >= 12 and any(asked.topic_id is not None for asked in req.topics):
-        return [(None, _by_id(asked.topic_id, req, ctx)) for asked in req.topics if asked.topic_id is not None], True
+        ids = dict.fromkeys(asked.topic_id for asked in req.topics if asked.topic_id is not None)
+        return [(None, _by_id(topic_id, req, ctx)) for topic_id in ids], True
     entries: list[_Told] = []
     unchanged = True
-    for asked in req.topics:
-        entry, made = _by_name(asked.name, req, ctx, making)
-        entries.append((asked.name, entry))
+    for name in dict.fromkeys(asked.name for asked in req.topics):
+        entry, made = _by_name(name, req, ctx, making)
+        entries.append((name, entry))
         unchanged = unchanged and not made
     return entries, unchanged
 
 
 def _known(topic: Topic, req: Any, ctx: RequestContext) -> bytes:
-    operations = authorized_operations(ctx, ResourceType.TOPIC, topic.name) if req.include_topic_authorized_operations else NOT_REQUESTED
-    return ctx.broker.metadata.topic(ctx, topic, operations)
+    return ctx.broker.metadata.topic(ctx, topic, _operations(topic.name, req, ctx))
+
+
+def _operations(name: str, req: Any, ctx: RequestContext) -> int:
+    return authorized_operations(ctx, ResourceType.TOPIC, name) if req.include_topic_authorized_operations else NOT_REQUESTED
 
 
 def _problem(req: Any, version: int) -> ErrorCode:
@@ -136,11 +138,15 @@ def _by_name(name: str, req: Any, ctx: RequestContext, making: Settling) -> tupl
     topic = ctx.broker.logs.topics.get(name)
     if topic is not None:
         return _known(topic, req, ctx), False
+    operations = _operations(name, req, ctx)  # also of a topic that is not there
     if topic_name_problem(name) is not None:
-        return _refused(version, ErrorCode.INVALID_TOPIC_EXCEPTION, name), False
+        return _refused(version, ErrorCode.INVALID_TOPIC_EXCEPTION, name, operations=operations), False
     if req.allow_auto_topic_creation and ctx.broker.config.server.auto_create_topics:
-        return _refused(version, _make(name, ctx, making), name), True
-    return _refused(version, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name), False
+        error = _make(name, ctx, making)
+        return _refused(
+            version, error, name, operations=NOT_REQUESTED if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED else operations
+        ), True
+    return _refused(version, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name, operations=operations), False
 
 
 def _make(name: str, ctx: RequestContext, making: Settling) -> ErrorCode:
@@ -159,5 +165,5 @@ def _make(name: str, ctx: RequestContext, making: Settling) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _refused(version: int, code: ErrorCode, name: str | None, topic_id: uuid.UUID = _NO_ID) -> bytes:
-    return pack_metadata_topic(version, code, name, topic_id.bytes, name in INTERNAL_TOPICS, 0, 0, NOT_REQUESTED, {})
+def _refused(version: int, code: ErrorCode, name: str | None, topic_id: uuid.UUID = _NO_ID, *, operations: int = NOT_REQUESTED) -> bytes:
+    return pack_metadata_topic(version, code, name, topic_id.bytes, name in INTERNAL_TOPICS, 0, 0, operations, {})

@@ -1,8 +1,8 @@
 """OffsetFetch (9), v1-10.
 
-v2: null topics are all of the group. v5: leader epochs. v6: flexible. v7: require_stable, 88 while a transaction holds an offset. v8:
-several groups. v9: member id and epoch, checked for consumer groups. v10: topic ids. A partition without an offset is -1 without an
-error.
+v2: null topics are all of the group; in v1 its error stands on every partition. v5: leader epochs. v6: flexible. v7: require_stable, 88
+while a transaction holds an offset. v8: several groups. v9: member id and epoch, checked for consumer groups. v10: topic ids. A partition
+without an offset is -1 without an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 
-_SEVERAL_GROUPS, _BY_ID = 8, 10
+_GROUP_ERROR, _SEVERAL_GROUPS, _BY_ID = 2, 8, 10
 _Found = dict[TopicPartition, FetchedOffset]
 
 
@@ -44,7 +44,7 @@ def _as_group(req: Any) -> Any:
 
 
 def _flat(group: Any, ctx: RequestContext) -> Any:
-    """The answer of v1-7. v1 has no error of the group: it stands on every partition then."""
+    """The answer of v1-7."""
     kind = messages.OffsetFetchResponse.OffsetFetchResponseTopic
     topics = [
         kind(
@@ -55,7 +55,7 @@ def _flat(group: Any, ctx: RequestContext) -> Any:
                     committed_offset=p.committed_offset,
                     committed_leader_epoch=p.committed_leader_epoch,
                     metadata=p.metadata,
-                    error_code=p.error_code or (group.error_code if ctx.api_version < 2 else 0),
+                    error_code=p.error_code,
                 )
                 for p in topic.partitions
             ],
@@ -68,18 +68,27 @@ def _flat(group: Any, ctx: RequestContext) -> Any:
 def _group(group: Any, require_stable: bool, ctx: RequestContext) -> Any:
     kind = messages.OffsetFetchResponse.OffsetFetchResponseGroup
     if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
-        return kind(group_id=group.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    asked = None if group.topics is None else [_resolved(topic, ctx) for topic in group.topics]
-    places = None
-    if asked is not None:
+        return _failed(group, ErrorCode.GROUP_AUTHORIZATION_FAILED, ctx)
+    asked = places = None
+    if group.topics is not None:
+        asked = [_resolved(topic, ctx) for topic in group.topics]
+        asked.sort(key=lambda topic: topic[2] is not ErrorCode.NONE)
         places = [TopicPartition(name, p) for name, _id, error, numbers in asked if error is ErrorCode.NONE for p in numbers]
     try:
         reply = ctx.broker.groups.offsets.fetch(
             group.group_id, places, require_stable=require_stable, member_id=group.member_id, member_epoch=group.member_epoch
         )
     except KafkaError as error:
-        return kind(group_id=group.group_id, error_code=error.code)
+        return _failed(group, error.code, ctx)
     return then(reply, lambda found: kind(group_id=group.group_id, topics=_topics(asked, found, ctx)))
+
+
+def _failed(group: Any, error: ErrorCode, ctx: RequestContext) -> Any:
+    kind = messages.OffsetFetchResponse.OffsetFetchResponseGroup
+    if ctx.api_version >= _GROUP_ERROR:
+        return kind(group_id=group.group_id, error_code=error)
+    asked: list[_Asked] = [(topic.name, None, error, topic.partition_indexes) for topic in group.topics]
+    return kind(group_id=group.group_id, topics=_topics(asked, {}, ctx))
 
 
 _Asked = tuple[str, uuid.UUID | None, ErrorCode, list[int]]

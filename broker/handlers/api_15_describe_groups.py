@@ -53,6 +53,6 @@ def _group(group_id: str, req: Any, ctx: RequestContext) -> Any:
             for member in found.members
         ],
         authorized_operations=(
-            authorized_operations(ctx, ResourceType.GROUP, group_id) if req.include_authorized_operations else NOT_REQUESTED
+            authorized_operations(ctx, ResourceType.GROUP, group_id) if req.include_authorized_operations and not error else NOT_REQUESTED
         ),
     )

@@ -11,7 +11,7 @@ from typing import Any
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
-from oncelog.broker.features import Feature, features
+from oncelog.broker.features import METADATA_VERSION, Feature, features
 from oncelog.broker.handlers.administration import CLUSTER_REFUSED, may
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -44,6 +44,8 @@ def _check(update: Any, feature: Feature | None, ctx: RequestContext, *, validat
     """Raises KafkaError(INVALID_UPDATE_VERSION)."""
     level = update.max_version_level
     start = f"Invalid update version {level} for feature {update.feature}."
+    if level < 0:
+        raise _invalid(f"{start} A feature version cannot be less than 0.")
     if feature is None:
         raise _invalid(f"{start} Local controller {ctx.broker.node_id} does not support this feature.")
     if not feature.min_version <= level <= feature.max_version:
@@ -54,6 +56,10 @@ def _check(update: Any, feature: Feature | None, ctx: RequestContext, *, validat
         raise _invalid(
             f"{start} Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe downgrade."
         )
+    if level > feature.level and may_downgrade:
+        raise _invalid(f"{start} Can't downgrade to a newer version.")
+    if level < feature.level and feature.name == METADATA_VERSION:
+        raise _invalid(f"Unsupported {METADATA_VERSION} downgrade from {feature.level} to {level}.")
     if level != feature.level and not validate_only:
         raise _invalid(f"{start} The level of a feature follows from the broker's settings, it is {feature.level}.")
 

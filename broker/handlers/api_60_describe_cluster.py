@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from oncelog.broker.auth.acls import ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.topic_access import NOT_REQUESTED, authorized_operations
+from oncelog.broker.handlers.topic_access import NOT_REQUESTED, cluster_operations
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
@@ -34,7 +33,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
         cluster_id=broker.cluster_id,
         controller_id=broker.node_id,
         brokers=[messages.DescribeClusterResponse.DescribeClusterBroker(broker_id=broker.node_id, host=host, port=port, rack=None)],
-        cluster_authorized_operations=authorized_operations(ctx, ResourceType.CLUSTER) if wanted else NOT_REQUESTED,
+        cluster_authorized_operations=cluster_operations(ctx) if wanted else NOT_REQUESTED,
     )
 
 

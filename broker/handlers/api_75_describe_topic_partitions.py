@@ -1,7 +1,8 @@
 """DescribeTopicPartitions (75), v0.
 
 Topics in order of name, at most `response_partition_limit` partitions (and never more than `max.request.partition.size.limit`); where
-the rest begins is the answer's cursor, which the next request sends back. No names: all topics. A topic that is not there is 3.
+the rest begins is the answer's cursor, which the next request sends back; 42 for one that is none of the names. No names: all topics. A
+topic that is not there is 3.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from oncelog.protocol.names import INTERNAL_TOPICS
 def handle(req: Any, ctx: RequestContext) -> Any:
     """One page."""
     response = messages.DescribeTopicPartitionsResponse
-    if req.cursor is not None and req.cursor.partition_index < 0:
+    named = {topic.name for topic in req.topics}
+    if req.cursor is not None and (req.cursor.partition_index < 0 or (named and req.cursor.topic_name not in named)):
         return response(topics=[_topic(topic.name, ErrorCode.INVALID_REQUEST) for topic in req.topics], next_cursor=None)
-    listed = not req.topics
-    names = sorted(topic.name for topic in ctx.broker.logs.topics.all()) if listed else sorted({topic.name for topic in req.topics})
+    listed = not named
+    names = sorted(topic.name for topic in ctx.broker.logs.topics.all()) if listed else sorted(named)
     start_name, start = ("", 0) if req.cursor is None else (req.cursor.topic_name, req.cursor.partition_index)
     left = max(1, min(req.response_partition_limit, ctx.broker.config.server.partition_page_limit))
     topics: list[Any] = []

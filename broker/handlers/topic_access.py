@@ -16,6 +16,12 @@ def authorized_operations(ctx: RequestContext, resource_type: ResourceType, name
     return sum(1 << operation for operation in SUPPORTED_OPERATIONS[resource_type] if ctx.sees(operation, resource_type, name))
 
 
+def cluster_operations(ctx: RequestContext) -> int:
+    """The same of the cluster; nothing is told to who may not describe it."""
+    may_describe = ctx.authorize(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+    return authorized_operations(ctx, ResourceType.CLUSTER) if may_describe else 0
+
+
 def may_topic(ctx: RequestContext, operation: AclOperation, name: str) -> bool:
     """Whether the request's principal may do `operation` on the topic."""
     return ctx.authorize(operation, ResourceType.TOPIC, name)
@@ -29,10 +35,10 @@ def leader_epoch_error(log: Log, current_leader_epoch: int) -> ErrorCode:
 
 
 def readable_log(
-    ctx: RequestContext, operation: AclOperation, topic: str, partition: int, current_leader_epoch: int
+    ctx: RequestContext, operation: AclOperation, topic: str, partition: int, current_leader_epoch: int, *, may_all: bool = False
 ) -> tuple[Log | None, ErrorCode]:
-    """The log of a partition that the principal may use so, or why not: 29, 3, 56, 74, 75."""
-    if not may_topic(ctx, operation, topic):
+    """The log of a partition that the principal may use so, or why not: 29, 3, 56, 74, 75. `may_all`: a right on the cluster covers it."""
+    if not (may_all or may_topic(ctx, operation, topic)):
         return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
     log = ctx.broker.logs.log(TopicPartition(topic, partition))
     if log is None:

@@ -99,5 +99,17 @@ def request_frame(key: int, version: int, correlation_id: int, body: bytes, clie
 
 
 def request_message(key: ApiKey, fields: Mapping[str, Any]) -> Any:
-    """A request object from plain dicts and lists."""
-    return getattr(messages, f"{key.schema_name}Request")(**fields)
+    """A request object from plain dicts and lists, however deep."""
+    return _message(getattr(messages, f"{key.schema_name}Request"), fields)
+
+
+def _message(kind: Any, fields: Mapping[str, Any]) -> Any:
+    given = {}
+    for name, value in fields.items():
+        field = kind._struct.fields[name]
+        if isinstance(value, Mapping):
+            value = _message(getattr(kind, field.type_str), value)
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            value = [_message(getattr(kind, field.array_of.type_str), each) for each in value]
+        given[name] = value
+    return kind(**given)

@@ -319,7 +319,8 @@ def test_deletion_can_be_disabled() -> None:
 
 
 def test_deleting_by_id_does_not_tell_the_name_to_strangers() -> None:
-    broker = Broker({"t": 1}, authorizer=Deny((AclOperation.DELETE, "t"), (AclOperation.DESCRIBE, "t")))
+    refused = (AclOperation.DELETE, "t"), (AclOperation.DESCRIBE, "t"), (AclOperation.DELETE, "kafka-cluster")
+    broker = Broker({"t": 1}, authorizer=Deny(*refused))
     state = messages.DeleteTopicsRequest.DeleteTopicState(name=None, topic_id=uuid.UUID(int=1))
     (answer,) = broker.ask(ApiKey.DELETE_TOPICS, 6, topics=[state], timeout_ms=1).responses
     assert (answer.error_code, answer.name) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
