@@ -17,7 +17,7 @@ from oncelog.coordinator.result import Result
 from oncelog.coordinator.runtime import CoordinatorRuntime, Deferred, LogPosition, Reply, Written, coordinator_error
 from oncelog.coordinator.txn_admin import AdminMarkers
 from oncelog.coordinator.txn_config import TxnConfig
-from oncelog.coordinator.txn_coordinator import AddPartitions, Fenced, TxnCoordinator, WriteMarkers
+from oncelog.coordinator.txn_coordinator import AddPartitions, Fenced, Remember, TxnCoordinator, WriteMarkers
 from oncelog.coordinator.txn_end import EndTxn, EndTxnResult
 from oncelog.coordinator.txn_ending import MarkerPhase
 from oncelog.coordinator.txn_init import InitProducerId, InitProducerIdResult
@@ -269,6 +269,8 @@ class TransactionService:
         for effect in written.effects:
             if isinstance(effect, Fenced):
                 self._tell_fenced(effect)
+            elif isinstance(effect, Remember):
+                self.runtime.shard_of(transactional_id).remember(effect.renewed)
         if any(isinstance(effect, WriteMarkers) for effect in written.effects):
             self._count_end(transactional_id)
             self._markers.begin(transactional_id, written.position, settle, careful=careful)

@@ -31,6 +31,13 @@ class WriteMarkers:
 
 
 @dataclass(frozen=True, slots=True)
+class Remember:
+    """Effect: keep in memory what the record just written cannot tell."""
+
+    renewed: TransactionMetadata
+
+
+@dataclass(frozen=True, slots=True)
 class Fenced:
     """Effect: say who lost a transaction or an epoch, and why."""
 
@@ -70,6 +77,7 @@ class TxnCoordinator:
             return self._initialized(txn_init.created(request, self._new_producer_id(), now_ms))
         if shard.is_pending(txn.transactional_id):
             return Result(InitProducerIdResult(ErrorCode.CONCURRENT_TRANSACTIONS))
+        txn = shard.with_last_epoch(txn)
         if not txn_init.is_plausible(txn, request):
             return Result(InitProducerIdResult(ErrorCode.PRODUCER_FENCED))
         outcome = TRANSITIONS[txn.state, Event.INIT_KEEP if request.keep_prepared else Event.INIT]
@@ -186,7 +194,9 @@ class TxnCoordinator:
     def _record(self, txn: TransactionMetadata) -> CoordinatorRecord:
         return self._format.record(txn)
 
-    def _initialized(self, txn: TransactionMetadata, effects: tuple[Fenced, ...] = ()) -> Result[InitProducerIdResult]:
+    def _initialized(self, txn: TransactionMetadata, effects: tuple[Fenced | Remember, ...] = ()) -> Result[InitProducerIdResult]:
+        if not self._format.tells_last_epoch:
+            effects += (Remember(txn),)
         return Result(InitProducerIdResult(ErrorCode.NONE, txn.producer_id, txn.producer_epoch), (self._record(txn),), effects)
 
     def _kept(self, before: TransactionMetadata, txn: TransactionMetadata, request: InitProducerId) -> Result[InitProducerIdResult]:

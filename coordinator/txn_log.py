@@ -7,6 +7,7 @@ without which a client could not repeat a request after a restart. Kafka skips t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 
 from oncelog.coordinator.result import CoordinatorRecord
@@ -21,6 +22,11 @@ class TransactionLogFormat:
 
     def __init__(self, level: int) -> None:
         self._version = 1 if level >= 1 else 0
+
+    @property
+    def tells_last_epoch(self) -> bool:
+        """By the record alone a repeated InitProducerId is known."""
+        return self._version >= 1
 
     def record(self, txn: TransactionMetadata) -> CoordinatorRecord:
         """Raises KafkaError(UNSUPPORTED_VERSION) for what version 0 cannot hold: a request that raises epochs, at level 0."""
@@ -42,6 +48,7 @@ class TxnShard:
         self.transactions: dict[str, TransactionMetadata] = {}
         self._id_of_producer: dict[int, str] = {}
         self._pending: set[str] = set()
+        self._renewed: dict[str, TransactionMetadata] = {}
 
     def get(self, transactional_id: str) -> TransactionMetadata | None:
         return self.transactions.get(transactional_id)
@@ -50,6 +57,17 @@ class TxnShard:
         """The id that has this producer id, or had it just before an exhausted epoch made it change."""
         id = self._id_of_producer.get(producer_id)
         return None if id is None else self.transactions[id]
+
+    def remember(self, renewed: TransactionMetadata) -> None:
+        """What the record of `renewed`, in version 0, does not tell: as with Kafka, a client may repeat its request until the next start."""
+        self._renewed[renewed.transactional_id] = renewed
+
+    def with_last_epoch(self, txn: TransactionMetadata) -> TransactionMetadata:
+        """`txn` with what was remembered of the way to its epoch."""
+        renewed = self._renewed.get(txn.transactional_id)
+        if renewed is None or (renewed.producer_id, renewed.producer_epoch) != (txn.producer_id, txn.producer_epoch):
+            return txn
+        return replace(txn, last_producer_epoch=renewed.last_producer_epoch, previous_producer_id=renewed.previous_producer_id)
 
     def is_pending(self, transactional_id: str) -> bool:
         return transactional_id in self._pending
@@ -71,6 +89,7 @@ class TxnShard:
             for known in _producer_ids(before):
                 self._id_of_producer.pop(known, None)
         if value is None:
+            self._renewed.pop(id, None)
             return
         body = decode_value(decoded, value)
         assert isinstance(body, TransactionLogValue)

@@ -589,6 +589,28 @@ def test_client_version_follows_the_last_request(level: int) -> None:
         assert (result.error, bench.txn().client_transaction_version) == (E.NONE, 2)
 
 
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_repeated_init_gets_its_epoch_again(level: int) -> None:
+    """As Apache Kafka 4.3.0 answered it at each level."""
+    bench = Bench(transaction_version=level)
+
+    def init(epoch: int = -1) -> int | E:
+        result = bench.init(pair=(P if epoch >= 0 else -1, epoch))
+        return result.error or result.producer_epoch
+
+    assert [init(), init(0), init(0), init(0), init(1), init(1)] == [0, 1, 1, 1, 2, 2]
+    assert init(0) is E.PRODUCER_FENCED
+    assert [init(2), init(2), init()] == [3, 3, 4]
+    assert [init(2), init(3)] == [E.PRODUCER_FENCED] * 2  # the new instance fenced the one that might have repeated
+    assert [init(4), init(4)] == [5, 5]
+    bench.add((P, 5), 0)
+    assert bench.end((P, 5), commit=True, version=4).error is E.NONE
+    assert [init(4), init(5), init(5)] == [5, 6, 6]  # across a transaction
+    bench = bench.restart()
+    assert init(5) == (6 if level else E.PRODUCER_FENCED)  # the record of level 0 cannot tell
+    assert init(6) == 7
+
+
 # -- two-phase commit (KIP-939)
 
 
