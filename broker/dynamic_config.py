@@ -32,6 +32,7 @@ from oncelog.broker.config_entries import ConfigEntry, Synonym, entry_of
 from oncelog.broker.group_overrides import check_bounds, group_options, of_broker
 from oncelog.broker.known_settings import accepted_options
 from oncelog.broker.topic_names import topic_name_problem
+from oncelog.coordinator.txn_config import TxnConfig
 from oncelog.protocol.config_def import ConfigType, Option, parse_settings
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.storage.config import LogConfig
@@ -96,6 +97,10 @@ class DynamicConfig:
     def log_config(self) -> LogConfig:
         """The broker's defaults for topics, by its settings now. Raises KafkaError(INVALID_CONFIG)."""
         return parse_settings(LogConfig, with_coarse_units(self.broker_values()))
+
+    def txn_config(self) -> TxnConfig:
+        """Those of transactions, likewise."""
+        return parse_settings(TxnConfig, self.broker_values())
 
     def group_values(self, group_id: str) -> dict[str, str]:
         """What is set on a group, by group level name."""

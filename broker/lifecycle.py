@@ -104,7 +104,7 @@ class Broker:
         context.client_quotas = ClientQuotas(context.store)
         context.dynamic_configs = DynamicConfig(context.store, self.logs, self.config.values, SECTIONS, context.node_id)
         context.dynamic_configs.in_force({"log.dirs": str(self.logs.data_dir)})
-        context.dynamic_configs.on_broker_change(lambda _values: self.logs.update_defaults(context.dynamic_configs.log_config()))
+        context.dynamic_configs.on_broker_change(lambda _values: self._reconfigure())
         if context.store.section("broker_configs"):
             self.logs.update_defaults(context.dynamic_configs.log_config())
 
@@ -116,7 +116,14 @@ class Broker:
         context.transactions.on_offsets_marker(context.groups.replay_marker)
         context.groups.start()
         context.transactions.start()
+        context.transactions.verifies_partitions = context.dynamic_configs.txn_config().partition_verification_enable
         self.logs.on_topic_deleted.append(context.groups.removal.on_topic_deleted)
+
+    def _reconfigure(self) -> None:
+        """Take over what was altered while we run."""
+        configs = self.context.dynamic_configs
+        self.logs.update_defaults(configs.log_config())
+        self.context.transactions.verifies_partitions = configs.txn_config().partition_verification_enable
 
     async def start(self) -> None:
         """Recover, then accept. Raises OSError, KafkaError."""

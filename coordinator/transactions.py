@@ -47,6 +47,7 @@ class TransactionService:
 
     def __init__(self, env: Env, logs: LogManager, config: TxnConfig, producer_ids: ProducerIds) -> None:
         self.config = config
+        self.verifies_partitions = config.partition_verification_enable  # may be altered at any time
         self.runtime: CoordinatorRuntime[TxnShard] = CoordinatorRuntime(
             env, logs, TRANSACTION_STATE, config.state_log_num_partitions, config.topic_configs(), TxnShard, base_sequence=-1
         )
@@ -178,7 +179,7 @@ class TransactionService:
         """
         verdicts = dict.fromkeys(partitions, ErrorCode.NONE)
         asked = [partition for partition in partitions if not self._is_open(partition, producer_id, producer_epoch)]
-        if not asked or not (implicit_add or self.config.partition_verification_enable):
+        if not asked or not (implicit_add or self.verifies_partitions):
             return verdicts, None
         position = None
         if implicit_add:

@@ -59,7 +59,7 @@ class TxnShard:
         return None if id is None else self.transactions[id]
 
     def remember(self, renewed: TransactionMetadata) -> None:
-        """What the record of `renewed`, in version 0, does not tell: as with Kafka, a client may repeat its request until the next start."""
+        """What a record in version 0 does not tell: as with Kafka, a client may repeat its request until the next start."""
         self._renewed[renewed.transactional_id] = renewed
 
     def with_last_epoch(self, txn: TransactionMetadata) -> TransactionMetadata:
