@@ -31,6 +31,7 @@ from oncelog.storage.flush import Flusher, FlushJob, flush_now
 from oncelog.storage.leader_epochs import LeaderEpochs
 from oncelog.storage.log_read import FetchData
 from oncelog.storage.log_segments import Segments
+from oncelog.storage.lost_markers import markers_again
 from oncelog.storage.producer_state import CompletedTxn, ProducerState, ProducerStateEntry
 from oncelog.storage.salvage import check_segment
 from oncelog.storage.segment import MAX_RELATIVE_OFFSET, Segment
@@ -473,7 +474,8 @@ class Log:
 
         Raises OSError.
         """
-        check_segment(segment, self.topic_partition, self.high_watermark, clean=True, tail=None)
+        markers = partial(markers_again, self.env.fs, list(self.segments), log_end=self.log_end_offset)
+        check_segment(segment, self.topic_partition, self.high_watermark, clean=True, tail=None, markers=markers)
         self.segments.replaced += 1
 
     def check_txn_indexes(self) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel
 from oncelog.protocol.primitives import crc32c
-from oncelog.protocol.records import CorruptBatch, iter_records
+from oncelog.protocol.records import HEADER_SIZE, CorruptBatch, iter_records
 from oncelog.storage import producer_files, producer_replay
 from oncelog.storage.env import Buffer
 from oncelog.storage.segment import DamagedSegment, Segment
@@ -97,7 +97,7 @@ class Reader:
             self._hints.clear()
             self._end = None
         hint = self._hints.pop(offset, None)
-        if hint is not None and hint[1] < hint[0].size:
+        if hint is not None and hint[1] + HEADER_SIZE <= hint[0].size:
             return hint
         slot = segments.floor(offset)
         while slot < len(segments) and segments[slot].base_offset < end:
@@ -184,7 +184,7 @@ class Reader:
     def _by_timestamp(self, timestamp: int) -> tuple[int, int, int]:
         for segment in self._log.segments:
             if segment.largest_timestamp >= timestamp:
-                found = self._first_record(segment, timestamp, segment.time_index.floor(timestamp)[1])
+                found = self._first_record(segment, timestamp, segment.time_floor(timestamp))
                 if found != NONE:
                     return found
         return NONE

@@ -70,10 +70,12 @@ class OffsetIndex:
             return -1, 0
         return self.base_offset + self.offsets[slot], self.positions[slot]
 
-    def floor_position(self, position: int) -> int:
-        """The greatest indexed position <= `position`, 0 without one."""
+    def floor_position(self, position: int) -> tuple[int, int]:
+        """(last offset, position) of the greatest entry whose position is <= `position`; (-1, 0) without one."""
         slot = bisect_right(self.positions, position) - 1
-        return self.positions[slot] if slot >= 0 else 0
+        if slot < 0:
+            return -1, 0
+        return self.base_offset + self.offsets[slot], self.positions[slot]
 
     def truncate(self, position: int) -> None:
         """Drop entries at or above `position`."""

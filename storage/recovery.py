@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,22 +17,22 @@ from itertools import pairwise
 from pathlib import Path
 
 from oncelog.protocol.names import TopicPartition
-from oncelog.protocol.records import HEADER_SIZE, parse_header
+from oncelog.protocol.records import HEADER_SIZE
 from oncelog.storage import producer_files
-from oncelog.storage.cleaned_segment import CLEANED, DELETED, SWAP
 from oncelog.storage.config import LogConfig
 from oncelog.storage.descriptors import Descriptors
 from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.flush import Flusher
+from oncelog.storage.index_sanity import look_at_indexes
 from oncelog.storage.leader_epochs import LeaderEpochs
+from oncelog.storage.leftovers import NUMBERED, settle_leftovers
 from oncelog.storage.log import Log
+from oncelog.storage.lost_markers import markers_again
 from oncelog.storage.producer_replay import state_at
 from oncelog.storage.producer_state import ProducerState
 from oncelog.storage.salvage import check_segment
 from oncelog.storage.segment import Segment, file_name
-from oncelog.storage.txn_index import AbortedTxn
-
-_NUMBERED = re.compile(r"(\d{20})(\.(?:log|index|timeindex|txnindex|snapshot))((?:\.deleted|\.cleaned|\.swap)?)")
+from oncelog.storage.txn_index import AbortedTxn, parse_aborted
 
 _log = logging.getLogger(__name__)
 
@@ -65,13 +64,13 @@ def open_log(
     the volume; without it that is done here.
     """
     fs = env.fs
-    names = _settle_leftovers(env, folder, fs.list(folder))
-    segments = _load_segments(env, folder, names, descriptors, config)
+    names = settle_leftovers(fs, folder, fs.list(folder))
+    segments, orphans = _load_segments(env, folder, names, descriptors, config)
     lost_files = not segments and remembered.high_watermark > 0
     if not segments:
         base = max(remembered.log_start, remembered.high_watermark, 0)
         segments = [Segment.create(descriptors, folder, base, config.index_interval_bytes, env.clock.time_ms())]
-    end, checked = _check(segments, remembered, topic_partition, gaps_expected=config.compact)
+    end, checked = _check(fs, segments, orphans, remembered, topic_partition, gaps_expected=config.compact)
     if remembered.high_watermark > end or lost_files:
         end = _report_missing(env, segments, descriptors, config, remembered, end, topic_partition)
     damaged_at = max((segment.damaged_at for segment in segments if segment.damaged_at is not None), default=-1)
@@ -119,57 +118,15 @@ def new_log(
 # -- files
 
 
-def _settle_leftovers(env: Env, folder: Path, names: list[str]) -> list[str]:
-    """Kafka's rules for `.deleted`, `.cleaned`, `.swap` (and our drafts); the names that are left."""
-    fs = env.fs
-    matches = [(name, match) for name in names if (match := _NUMBERED.fullmatch(name))]
-    if not any(match[3] for _, match in matches) and not any(name.endswith(".tmp") for name in names):
-        return names
-    cleaned = [int(match[1]) for _, match in matches if match[3] == CLEANED]
-    undone = min(cleaned, default=None)
-    swaps: dict[str, int] = {}
-    for name in names:
-        match = _NUMBERED.fullmatch(name)
-        if name.endswith((DELETED, CLEANED, ".tmp")):
-            fs.unlink(folder / name)
-        elif match and match[3] == SWAP:
-            if undone is not None and int(match[1]) >= undone:
-                fs.unlink(folder / name)
-            else:
-                swaps[name] = int(match[1])
-    ranges = [(base, _swap_end(env, folder / name, base)) for name, base in swaps.items() if name.endswith(".log" + SWAP)]
-    if ranges:
-        low, high = min(base for base, _ in ranges), max(end for _, end in ranges)
-        for name, match in matches:
-            if not match[3] and low <= int(match[1]) < high:
-                fs.unlink(folder / name)
-    # the logs first: without their `.log.swap` a start that is cut off here does not delete the indexes that have their names already
-    for name in sorted(swaps, key=lambda name: not name.endswith(".log" + SWAP)):
-        fs.rename(folder / name, folder / name.removesuffix(SWAP))
-    if swaps:
-        _log.warning("replacement of segments finished folder=%s files=%d", folder, len(swaps))
-    fs.sync_dir(folder)
-    return fs.list(folder)
-
-
-def _swap_end(env: Env, path: Path, base: int) -> int:
-    data = env.fs.read(path)
-    position, end = 0, base + 1
-    while position + HEADER_SIZE <= len(data):
-        header = parse_header(data, position)
-        if header.size_bytes < HEADER_SIZE:
-            break
-        end = header.next_offset
-        position += header.size_bytes
-    return end
-
-
-def _load_segments(env: Env, folder: Path, names: list[str], descriptors: Descriptors, config: LogConfig) -> list[Segment]:
+def _load_segments(
+    env: Env, folder: Path, names: list[str], descriptors: Descriptors, config: LogConfig
+) -> tuple[list[Segment], list[AbortedTxn]]:
+    """The segments, and what was aborted in those whose `.log` is gone. Raises OSError."""
     fs = env.fs
     present = set(names)
-    segments = []
+    segments, orphans = [], list[AbortedTxn]()
     for name in names:
-        match = _NUMBERED.fullmatch(name)
+        match = NUMBERED.fullmatch(name)
         if match is None:
             if name.endswith((".log", ".index", ".timeindex", ".txnindex", ".snapshot")):
                 _log.warning("foreign file ignored folder=%s name=%s", folder, name)
@@ -180,8 +137,10 @@ def _load_segments(env: Env, folder: Path, names: list[str], descriptors: Descri
             segments.append(Segment(descriptors, folder, base, size, config.index_interval_bytes))
         elif suffix in (".index", ".timeindex", ".txnindex") and file_name(base, ".log") not in present:
             _log.warning("index without its log removed folder=%s name=%s", folder, name)
+            if suffix == ".txnindex":
+                orphans += parse_aborted(fs.read(folder / name), base) or []
             fs.unlink(folder / name)
-    return segments
+    return segments, orphans
 
 
 def _drop_stray_snapshots(env: Env, folder: Path, segments: list[Segment], end: int) -> list[int]:
@@ -201,7 +160,15 @@ def _drop_stray_snapshots(env: Env, folder: Path, segments: list[Segment], end: 
 # -- checks
 
 
-def _check(segments: list[Segment], remembered: Remembered, topic_partition: TopicPartition, *, gaps_expected: bool) -> tuple[int, bool]:
+def _check(
+    fs: FileSystem,
+    segments: list[Segment],
+    orphans: list[AbortedTxn],
+    remembered: Remembered,
+    topic_partition: TopicPartition,
+    *,
+    gaps_expected: bool,
+) -> tuple[int, bool]:
     """(log end, was anything checked in full). Compaction leaves gaps, so there they mean nothing."""
     first_dirty = len(segments) - 1
     if not remembered.clean:
@@ -210,18 +177,25 @@ def _check(segments: list[Segment], remembered: Remembered, topic_partition: Top
         first_dirty = max((slot for slot, segment in enumerate(segments) if segment.base_offset < point), default=0)
     durable = max(remembered.recovery_point, remembered.high_watermark)
     end = segments[0].base_offset
+    markers = partial(markers_again, fs, list(segments), log_end=durable if remembered.clean else -1, others=orphans)
     for slot, segment in enumerate(segments[:first_dirty]):
         following = segments[slot + 1].base_offset
-        end = following if gaps_expected else _end_of_sealed(segment)
-        if end not in (following, -1):
+        end = _end_of_sealed(segment)
+        note = segment.folder / f"quarantine-{segment.base_offset:020d}-lost-before-{following}"
+        known = gaps_expected or end == following or fs.exists(note)
+        if end < 0 or not known:
+            end = check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers, following=following)
+            segment.save_indexes(final=True)
+        if end != following and not known:
             _log.warning("gap between segments partition=%s offsets=%d..%d", topic_partition, end, following - 1)
+            fs.open(note, create=True).close()
         end = following
     checked = False
     for slot, segment in enumerate(list(segments)):
         if slot < first_dirty:
             continue
-        tail = _trusted_tail(segment) if remembered.clean else None
-        full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail)
+        tail = _trusted_tail(segment) if remembered.clean else None  # after a kill both indexes are built again in any case
+        full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail, markers=markers)
         checked |= tail is None and segment.size > 0
         resumed = segments[slot + 1].base_offset if slot + 1 < len(segments) else full_end
         if resumed != full_end and (segment.was_cut or not gaps_expected or (resumed > durable and remembered.high_watermark >= 0)):
@@ -297,18 +271,22 @@ def _set_aside(segments: list[Segment], slot: int) -> None:
 
 
 def _end_of_sealed(segment: Segment) -> int:
-    """The offset behind the last batch, found from the last index entry; -1 for an empty segment."""
-    position = _trusted_tail(segment) or (0, 0)
-    end = -1
-    for _, header in segment.headers(position[0]):
-        end = header.next_offset
-    return end
+    """The offset behind the last batch, found from the last index entry; -1 when the file does not end with one. Indexes that lie are
+    built again. Raises OSError."""
+    look = look_at_indexes(segment)
+    if look.fault is not None:
+        segment.rebuild_indexes(look.fault)
+        look = look_at_indexes(segment)
+    return look.end if look.whole else -1
 
 
 def _trusted_tail(segment: Segment) -> tuple[int, int] | None:
     """(position, last offset) of the last index entry when it leads to that batch; None: the whole segment must be read."""
-    entry = segment.last_saved_entry()
-    return entry if entry is not None and segment.leads_to(*entry) else None
+    look = look_at_indexes(segment)
+    if look.fault is None:
+        return look.tail
+    _log.warning("indexes rebuilt segment=%s reason=%s", segment.log_path, look.fault)
+    return None
 
 
 def _report_missing(

@@ -10,13 +10,14 @@ from __future__ import annotations
 import logging
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from struct import Struct
 
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
+from oncelog.storage.lost_markers import Hole
 from oncelog.storage.segment import MAX_RELATIVE_OFFSET, Segment, StoredBatch
 
 _FRONT = Struct(">qiib")
@@ -34,19 +35,30 @@ class LegacyLog(OSError):
 
 @dataclass(slots=True)
 class _Walk:
-    """Where the check stands. `holes` are (position, end) of bytes to take out, in order."""
+    """Where the check stands. `holes` are to be taken out, in order."""
 
     segment: Segment
     next_offset: int
     epoch: int = 0
     last_crc: int = -1
-    holes: list[tuple[int, int]] = field(default_factory=list)
-    lost: list[tuple[int, int]] = field(default_factory=list)
+    holes: list[Hole] = field(default_factory=list)
     mended: int = 0
 
 
-def check_segment(segment: Segment, topic_partition: TopicPartition, durable: int, *, clean: bool, tail: tuple[int, int] | None) -> int:
+def check_segment(
+    segment: Segment,
+    topic_partition: TopicPartition,
+    durable: int,
+    *,
+    clean: bool,
+    tail: tuple[int, int] | None,
+    markers: Callable[[Segment, Sequence[Hole]], Sequence[Sequence[bytes]]],
+    following: int = -1,
+) -> int:
     """The offset behind the last good batch; the `.log` holds nothing but good batches afterwards.
+
+    `markers` tells which transaction markers stood in bytes that have to be taken out (`lost_markers.py`), or at the end of the file if
+    that is to reach to the offset `following`.
 
     With `tail` = (position, last offset) of a batch known to be right only what follows is read, else everything, and the indexes are
     built again. Raises OSError.
@@ -67,15 +79,13 @@ def check_segment(segment: Segment, topic_partition: TopicPartition, durable: in
             break
         header = _good_batch(walk, position)
         if header is None:
-            following = _find_good(walk, position + 1)
-            header = _mend(walk, position, following if following is not None else size, durable, clean=clean)
+            stop = _find_good(walk, position + 1)
+            header = _mend(walk, position, stop if stop is not None else size, durable, clean=clean)
         if header is None:
-            stop = following
             if stop is not None and not clean and parse_header(segment.read_at(stop, HEADER_SIZE)).base_offset >= durable:
                 stop = None
-            walk.holes.append((position, stop if stop is not None else size))
             resumed = parse_header(segment.read_at(stop, HEADER_SIZE)).base_offset if stop is not None else -1
-            walk.lost.append((walk.next_offset, resumed))
+            walk.holes.append(Hole(position, stop if stop is not None else size, walk.next_offset, resumed))
             if stop is None:
                 break
             position = stop
@@ -83,8 +93,13 @@ def check_segment(segment: Segment, topic_partition: TopicPartition, durable: in
         good.append(StoredBatch(position, header.size_bytes, header.last_offset, header.max_timestamp))
         walk.next_offset, walk.epoch, walk.last_crc = header.next_offset, header.partition_leader_epoch, header.crc
         position += header.size_bytes
+    if walk.next_offset < following and not (walk.holes and walk.holes[-1].end == size):
+        walk.holes.append(Hole(size, size, walk.next_offset, -1))
+    again = markers(segment, walk.holes) if walk.holes else []
+    if walk.holes and walk.holes[-1].position == size and not again[-1]:
+        walk.holes.pop()
     if walk.holes:
-        _take_out(walk, size, topic_partition)
+        _take_out(walk, size, topic_partition, again[: len(walk.holes)])
     if tail is None or walk.holes or walk.mended:
         if begin or walk.holes:
             segment.rebuild_indexes("the log was mended")
@@ -234,30 +249,36 @@ def _mend(walk: _Walk, position: int, end: int, durable: int, *, clean: bool) ->
     return None
 
 
-def _take_out(walk: _Walk, size: int, topic_partition: TopicPartition) -> None:
-    """Write the damaged bytes aside unless they are a torn last batch, then cut or close up the `.log`."""
+def _take_out(walk: _Walk, size: int, topic_partition: TopicPartition, markers: Sequence[Sequence[bytes]]) -> None:
+    """Write the damaged bytes aside unless they are a torn last batch, then cut or close up the `.log`; lost markers take their place."""
     segment = walk.segment
-    for (position, end), (first, resumed) in zip(walk.holes, walk.lost, strict=True):
-        if end == size and _is_torn(segment, position):
-            segment.damaged_at = first
-            _log.warning("torn tail cut partition=%s offset=%d bytes=%d", topic_partition, first, end - position)
+    for hole, again in zip(walk.holes, markers, strict=True):
+        segment.damaged_at = hole.first
+        lost = hole.end - hole.position
+        if hole.end == size and not again and _is_torn(segment, hole.position):
+            _log.warning("torn tail cut partition=%s offset=%d bytes=%d", topic_partition, hole.first, lost)
             continue
-        name = f"quarantine-{segment.base_offset:020d}-{position}-{first}"
-        kept = segment.copy_aside(name, position, end)
-        segment.damaged_at = first
+        if lost == 0:
+            _log.warning("markers written again partition=%s offset=%d count=%d", topic_partition, hole.first, len(again))
+            continue
+        kept = segment.copy_aside(f"quarantine-{segment.base_offset:020d}-{hole.position}-{hole.first}", hole.position, hole.end)
         _log.error(
-            "damaged batches taken out partition=%s offsets=%d..%s bytes=%d kept_in=%s",
+            "damaged batches taken out partition=%s offsets=%d..%s bytes=%d markers_written_again=%d kept_in=%s",
             topic_partition,
-            first,
-            resumed - 1 if resumed >= 0 else "end",
-            end - position,
+            hole.first,
+            hole.resumed - 1 if hole.resumed >= 0 else "end",
+            lost,
+            len(again),
             kept,
         )
-    if len(walk.holes) == 1 and walk.holes[0][1] == size:
-        segment.cut(walk.holes[0][0])
+    last = walk.holes[-1]
+    if last.end == size and markers[-1]:
+        walk.next_offset = parse_header(markers[-1][-1]).next_offset
+    if len(walk.holes) == 1 and last.end == size and not markers[-1]:
+        segment.cut(last.position)
         segment.was_cut = True
         return
-    segment.rewrite(list(_kept_ranges(walk.holes, size)))
+    segment.rewrite(list(_pieces(walk.holes, markers, size)))
 
 
 def _is_torn(segment: Segment, position: int) -> bool:
@@ -271,11 +292,13 @@ def _is_torn(segment: Segment, position: int) -> bool:
     return rest <= _CHUNK and not any(segment.read_at(position, rest))
 
 
-def _kept_ranges(holes: list[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+def _pieces(holes: Sequence[Hole], markers: Sequence[Sequence[bytes]], size: int) -> Iterator[tuple[int, int] | bytes]:
+    """What the `.log` is to consist of: ranges of its bytes, and markers."""
     at = 0
-    for begin, end in holes:
-        if begin > at:
-            yield at, begin
-        at = end
+    for hole, again in zip(holes, markers, strict=True):
+        if hole.position > at:
+            yield at, hole.position
+        yield from again
+        at = hole.end
     if at < size:
         yield at, size

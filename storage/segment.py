@@ -31,6 +31,7 @@ _WINDOW_BYTES = 8192
 _SCAN_BYTES = 1 << 20
 _LARGE_BATCH_BYTES = 4096
 _ENTRY = Struct(">ii")
+_TIME_ENTRY = Struct(">qi")
 _WALK = Struct(">qi11xi")  # base offset, batch length, last offset delta
 
 _log = logging.getLogger(__name__)
@@ -149,9 +150,11 @@ class Segment:
     @property
     def time_index(self) -> TimeIndex:
         if self._time_index is None:
-            self._time_index = TimeIndex.parse(self._read_or_empty(".timeindex"), self.base_offset)
-            if self._time_index is None or (self.size > 0 and not len(self._time_index)):
+            index = TimeIndex.parse(self._read_or_empty(".timeindex"), self.base_offset)
+            if index is None or (self.size > 0 and not (len(index) and self._holds(*index.last))):
                 self.rebuild_indexes("time index is missing or damaged")
+            else:
+                self._time_index = index
         assert self._time_index is not None
         return self._time_index
 
@@ -189,7 +192,8 @@ class Segment:
     def rebuild_indexes(self, reason: str) -> None:
         """Offset and time index again from the batch headers, by the rule they were written by. Raises OSError."""
         _log.warning("indexes rebuilt segment=%s reason=%s", self.log_path, reason)
-        self.fill_indexes(StoredBatch(at, head.size_bytes, head.last_offset, head.max_timestamp) for at, head in self.headers())
+        heads = ((at, parse_header(head)) for at, head in self.heads())
+        self.fill_indexes(StoredBatch(at, head.size_bytes, head.last_offset, head.max_timestamp) for at, head in heads)
         self.save_indexes(final=True)
 
     def fill_indexes(self, batches: Iterable[StoredBatch]) -> None:
@@ -221,14 +225,14 @@ class Segment:
 
     def save_indexes(self, *, final: bool, sync: bool = False) -> None:
         """Write what the files lack; `final` adds the last time entry and trims both to their entries. Raises OSError."""
-        if self._index is None or self._time_index is None:
-            return
-        if final and self.max_timestamp is not None:
+        if final and self._time_index is not None and self.max_timestamp is not None:
             self._time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
         for suffix, index, entry_bytes in (
             (".index", self._index, OFFSET_ENTRY_BYTES),
             (".timeindex", self._time_index, TIME_ENTRY_BYTES),
         ):
+            if index is None:
+                continue
             file = self._descriptors.fs.open(self.path(suffix), create=True)
             try:
                 data = index.encode(index.saved)
@@ -244,7 +248,7 @@ class Segment:
 
     @property
     def indexes_loaded(self) -> bool:
-        return self._index is not None
+        return self._index is not None or self._time_index is not None
 
     def seal_files(self, *, trim: bool) -> None:
         """Indexes and txn index to disk, reserved space given back; on any thread, nobody appends. Raises OSError."""
@@ -302,6 +306,12 @@ class Segment:
         header = parse_header(head)
         return header.last_offset == last_offset and header.magic == CURRENT_MAGIC
 
+    def _holds(self, timestamp: int, offset: int) -> bool:
+        """True when the largest timestamp of the batch that holds `offset` is `timestamp`."""
+        position = self.locate(offset)
+        head = self.read_at(position, HEADER_SIZE) if position is not None else b""
+        return len(head) == HEADER_SIZE and parse_header(head).max_timestamp == timestamp
+
     # -- writing
 
     def append(self, buffers: Sequence[Buffer], size: int, last_offset: int, max_timestamp: int, limit_bytes: int) -> int:
@@ -342,24 +352,38 @@ class Segment:
     def last_saved_entry(self) -> tuple[int, int] | None:
         """(position, last offset) of the last entry of the `.index` file, read alone; None when the file cannot be right.
 
-        A log too short to have entries begins at (0, -1).
+        A log without entries begins at (0, -1).
         """
+        data = self._last_bytes(".index", OFFSET_ENTRY_BYTES)
+        if data is None or self.size == 0:
+            return None
+        if not data:
+            return 0, -1
+        relative, position = _ENTRY.unpack(data)
+        return (position, self.base_offset + relative) if 0 <= position < self.size else None
+
+    def last_saved_time(self) -> tuple[int, int] | None:
+        """(timestamp, offset) of the last entry of the `.timeindex` file, read alone; None when the file cannot be right."""
+        data = self._last_bytes(".timeindex", TIME_ENTRY_BYTES)
+        if not data:
+            return None
+        timestamp, relative = _TIME_ENTRY.unpack(data)
+        return (timestamp, self.base_offset + relative) if relative >= 0 else None
+
+    def _last_bytes(self, suffix: str, count: int) -> bytes | None:
+        """The last `count` bytes of an index; b"" when it is empty, None when it is missing or no multiple of them."""
         fs = self._descriptors.fs
-        path = self.path(".index")
-        if not fs.exists(path) or self.size == 0:
+        path = self.path(suffix)
+        if not fs.exists(path):
             return None
         file = fs.open(path, writable=False)
         try:
             size = file.size()
-            data = file.pread(OFFSET_ENTRY_BYTES, size - OFFSET_ENTRY_BYTES) if size else b""
+            if size % count:
+                return None
+            return file.pread(count, size - count) if size else b""
         finally:
             file.close()
-        if size % OFFSET_ENTRY_BYTES:
-            return None
-        if not data:
-            return (0, -1) if self.size <= self.index_interval_bytes else None
-        relative, position = _ENTRY.unpack(data)
-        return (position, self.base_offset + relative) if 0 <= position < self.size else None
 
     def leads_to(self, position: int, last_offset: int) -> bool:
         return self._lands(last_offset, position)
@@ -395,23 +419,27 @@ class Segment:
         fs.sync_dir(self.folder)
         return target
 
-    def rewrite(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Replace the `.log` by some of its bytes; atomic. Raises OSError."""
+    def rewrite(self, pieces: Sequence[tuple[int, int] | bytes]) -> None:
+        """Replace the `.log` by ranges of its bytes and others; atomic. Raises OSError."""
         draft = self.path(".log.cleaned")
-        self._copy(ranges, draft)
+        size = self._copy(pieces, draft)
         self._descriptors.forget(self.log_path)
         self._descriptors.fs.rename(draft, Path(self.log_path))
         self._descriptors.fs.sync_dir(self.folder)
-        self.size = sum(end - begin for begin, end in ranges)
+        self.size = size
         self._allocated = 0
 
-    def _copy(self, ranges: Sequence[tuple[int, int]], target: Path) -> None:
+    def _copy(self, pieces: Sequence[tuple[int, int] | bytes], target: Path) -> int:
         fs = self._descriptors.fs
         file = fs.open(target, create=True)
         try:
             file.truncate(0)
             written = 0
-            for begin, end in ranges:
+            for what in pieces:
+                if isinstance(what, bytes):
+                    written += file.pwrite([what], written)
+                    continue
+                begin, end = what
                 while begin < end:
                     piece = self.read_at(begin, min(_SCAN_BYTES, end - begin))
                     written += file.pwrite([piece], written)
@@ -420,6 +448,7 @@ class Segment:
         finally:
             file.close()
         fs.sync_dir(self.folder)
+        return written
 
     # -- reading
 
@@ -532,8 +561,11 @@ class Segment:
 
     def _last_whole(self, data: bytes, position: int) -> tuple[int, int]:
         """(end of the last whole batch in `data`, offset behind it); the index saves walking all of them."""
-        start = max(self.index.floor_position(position + len(data)) - position, 0)
-        next_offset = -1
+        indexed, at = self.index.floor_position(position + len(data))
+        start, next_offset = max(at - position, 0), -1
+        if 0 < start <= len(data) - HEADER_SIZE and not _ends_at(data, start, indexed):
+            self.rebuild_indexes("an offset entry leads to another batch")
+            return self._walk(data)
         while start + HEADER_SIZE <= len(data):
             base, length, delta = _WALK.unpack_from(data, start)
             end = start + length + LOG_OVERHEAD
@@ -557,6 +589,14 @@ class Segment:
 
     # -- timestamps
 
+    def time_floor(self, timestamp: int) -> int:
+        """The offset from which on to look for the first record at or after `timestamp`. Raises OSError, DamagedSegment."""
+        found, offset = self.time_index.floor(timestamp)
+        if found >= 0 and not self._holds(found, offset):
+            self.rebuild_indexes("a time entry leads to another batch")
+            offset = self.time_index.floor(timestamp)[1]
+        return offset
+
     @property
     def largest_timestamp(self) -> int:
         """Largest record timestamp, -1 without records; markers count."""
@@ -566,7 +606,7 @@ class Segment:
 
     def largest_timestamp_floor(self) -> int:
         """An offset at or below the first record with the largest timestamp."""
-        return self.time_index.floor(self.largest_timestamp - 1)[1] if len(self.time_index) else self.base_offset
+        return self.time_floor(self.largest_timestamp - 1)
 
     @property
     def first_timestamp(self) -> int:
@@ -592,3 +632,8 @@ class Segment:
                 fs.rename(path, target)
                 renamed.append(target)
         return renamed
+
+
+def _ends_at(data: bytes, start: int, last_offset: int) -> bool:
+    base, _, delta = _WALK.unpack_from(data, start)
+    return bool(base + delta == last_offset)

@@ -8,8 +8,8 @@ from oncelog.coordinator.producer_ids import kept_in
 from oncelog.coordinator.transactions import TransactionService
 from oncelog.coordinator.txn_config import TxnConfig
 from oncelog.protocol.errors import ErrorCode
-from oncelog.protocol.names import IsolationLevel, TopicPartition
-from oncelog.protocol.records import HEADER_SIZE, build_batch, check_crc, iter_records, parse_header
+from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.records import build_batch
 from oncelog.storage.config import LogConfig
 from oncelog.storage.env import Env, OsFileSystem, SeededRandom
 from oncelog.storage.flush import InlineFlusher
@@ -17,6 +17,7 @@ from oncelog.storage.log import Log
 from oncelog.storage.log_manager import LogManager
 from oncelog.storage.metadata_store import MetadataStore
 
+from support.stock_reader import read_values
 from support.txn_bench import TIMEOUT_MS, HandClock, now
 
 PLACE = TopicPartition("r", 0)
@@ -78,8 +79,9 @@ class TxnDirectory:
                 return result.producer_id, result.producer_epoch
         raise AssertionError(result)
 
-    def end(self, id: str, pair: tuple[int, int], commit: bool) -> tuple[int, int]:
-        result = now(self.service.end_txn(id, *pair, commit, api_version=5))
+    def end(self, id: str, pair: tuple[int, int], commit: bool, *, api_version: int = 5) -> tuple[int, int]:
+        """With an older version the epoch stays."""
+        result = now(self.service.end_txn(id, *pair, commit, api_version=api_version))
         assert result.error is ErrorCode.NONE, result
         return result.producer_id, result.producer_epoch
 
@@ -88,32 +90,9 @@ class TxnDirectory:
         self.clock.now_ms += TIMEOUT_MS + 1
         self.service.tick(self.clock.now_ms)
 
-    def values(self, committed: bool, place: TopicPartition = PLACE) -> list[bytes]:
-        """What a client reads from the log start on; a batch with a wrong CRC it skips, behind one without a header it stays."""
-        log = self.log(place)
-        isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        offset, found = log.log_start_offset, list[bytes]()
-        while offset < log.readable_end(isolation):
-            data = log.read(offset, 700, isolation=isolation, min_one_message=True)
-            raw = bytes(data.records)
-            aborted = data.aborted or []
-            position, before = 0, offset
-            while position + HEADER_SIZE <= len(raw):
-                header = parse_header(raw, position)
-                batch = raw[position : position + header.size_bytes]
-                if header.size_bytes < HEADER_SIZE or len(batch) < header.size_bytes:
-                    break
-                position += header.size_bytes
-                hidden = header.is_transactional and any(
-                    each.producer_id == header.producer_id and each.first_offset <= header.base_offset <= each.last_offset
-                    for each in aborted
-                )
-                if header.last_offset >= offset and not header.is_control and not hidden and header.magic == 2 and check_crc(batch):
-                    found += [bytes(record.value or b"") for record in iter_records(batch) if record.offset >= log.log_start_offset]
-                offset = max(offset, header.next_offset)
-            if offset == before:
-                break
-        return found
+    def values(self, committed: bool, place: TopicPartition = PLACE, max_bytes: int = 700) -> list[bytes]:
+        """What a stock client reads from the log start on."""
+        return read_values(self.log(place), committed=committed, max_bytes=max_bytes)
 
 
 def fill(data_dir: Path) -> TxnDirectory:
