@@ -103,11 +103,11 @@ def _run(values: dict[str, str], directory: Path, accept_data_loss: bool) -> int
     from oncelog.broker.config import load
 
     settings = load(values)
-    with asyncio.Runner(loop_factory=_new_loop) as runner:
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_serve(settings, directory, accept_data_loss))
 
 
-def _new_loop() -> asyncio.AbstractEventLoop:
+def new_loop() -> asyncio.AbstractEventLoop:
     """uvloop where it has a wheel."""
     try:
         import uvloop

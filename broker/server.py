@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oncelog.broker import refusals
 from oncelog.broker.auth.sasl import SaslSettings, SaslState
@@ -18,9 +17,11 @@ from oncelog.broker.metrics import Metrics
 from oncelog.broker.request_memory import RequestMemory
 from oncelog.broker.requests import RequestHandler
 
-_log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from oncelog.broker.tls_layer import TlsLayer
 
 RECEIVE_BUFFER_BYTES = 256 * 1024
+TLS_BUFFER_BYTES = 64 * 1024  # of what is not decrypted yet
 WRITE_BUFFER_HIGH_BYTES = 4 << 20  # what may wait for a client that does not read, before its requests wait too
 
 
@@ -50,6 +51,8 @@ class Listener:
         self.receive_buffer = receive_buffer if receive_buffer is not None else memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.request_memory = request_memory if request_memory is not None else RequestMemory(max_frame_bytes, handler.clock.monotonic_ms)
         self.connections: set[Connection] = set()
+        self.handshakes: set[TlsLayer] = set()
+        self.tls_buffer = memoryview(bytearray(TLS_BUFFER_BYTES if tls is not None else 0))
         self.port = config.port
         self._handler = handler
         self._metrics = metrics
@@ -62,9 +65,16 @@ class Listener:
     async def open(self) -> None:
         """Accept connections. Raises OSError when the address cannot be had."""
         loop = asyncio.get_running_loop()
-        make = functools.partial(Connection, self, self._handler)
-        self._server = await loop.create_server(make, self.config.host, self.config.port, ssl=self._tls, backlog=1024, reuse_address=True)
+        make: Callable[[], asyncio.BaseProtocol] = functools.partial(Connection, self, self._handler)
+        if self._tls is not None:
+            make = functools.partial(self._tls_layer, self._tls)
+        self._server = await loop.create_server(make, self.config.host, self.config.port, backlog=1024, reuse_address=True)
         self.port = self._server.sockets[0].getsockname()[1]
+
+    def _tls_layer(self, context: ssl.SSLContext) -> asyncio.BaseProtocol:
+        from oncelog.broker.tls_layer import TlsLayer
+
+        return TlsLayer(context, self, Connection(self, self._handler))
 
     async def close(self) -> None:
         """Accept no more and end what is open; when it returns, no connection is left that could be served."""
@@ -72,6 +82,8 @@ class Listener:
             return
         self._empty = asyncio.get_running_loop().create_future()
         self._server.close()
+        for handshake in list(self.handshakes):
+            handshake.abort()
         for connection in list(self.connections):
             connection.abort()
         if self.connections:

@@ -28,6 +28,7 @@ from oncelog.broker.dispatch import ApiRegistry
 from oncelog.broker.listeners import ListenerConfig
 from oncelog.broker.metrics import Metrics
 from oncelog.broker.requests import RequestHandler
+from oncelog.broker.serve import new_loop
 from oncelog.broker.server import Listener
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -95,7 +96,7 @@ class Running:
             map_principal=lambda certificate: peer_principal(certificate, mapper),
             sasl=sasl if security.startswith("SASL") else None,
         )
-        self.loop = asyncio.new_event_loop()
+        self.loop = new_loop()
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()
         asyncio.run_coroutine_threadsafe(self.listener.open(), self.loop).result(5)
