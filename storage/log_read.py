@@ -60,8 +60,11 @@ class Reader:
         end = log.readable_end(isolation)
         while True:
             try:
-                data, upper = self._read(offset, end, max_bytes, min_one_message) if offset < end else (b"", end)
-                aborted = (self._aborted(offset, upper) if data else []) if isolation else None
+                found = self._find(offset, end) if offset < end else None
+                data, next_offset, beyond = (b"", -1, 0) if found is None else self._read(*found, end, max_bytes, min_one_message)
+                aborted: list[AbortedTxn] | None = [] if isolation else None
+                if isolation and data and found is not None:
+                    aborted = self._aborted(offset, max(next_offset, self._upper_bound(found[0], beyond)))
             except OSError as error:
                 self._mend(error)
             else:
@@ -78,16 +81,13 @@ class Reader:
                 error = problem
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while reading {log.topic_partition}: {error}") from error
 
-    def _read(self, offset: int, end: int, max_bytes: int, min_one_message: bool) -> tuple[bytes, int]:
-        found = self._find(offset, end)
-        if found is None:
-            return b"", end
-        segment, position = found
+    def _read(self, segment: Segment, position: int, end: int, max_bytes: int, min_one_message: bool) -> tuple[bytes, int, int]:
+        """Whole batches below `end`, the offset behind them (-1: none), and the position behind everything that was asked for."""
         end_position = self._end_position(segment, end)
         data, next_offset = segment.read(position, max_bytes, end_position, min_one_message=min_one_message)
         if data and next_offset >= 0 and position + len(data) <= segment.size:
             self._remember(next_offset, segment, position + len(data))
-        return data, next_offset if next_offset >= 0 else end
+        return data, next_offset, min(position + max(max_bytes, len(data)), end_position)
 
     def _find(self, offset: int, end: int) -> tuple[Segment, int] | None:
         """Where the first batch at or behind `offset` stands, if it begins below `end`."""
@@ -125,8 +125,17 @@ class Reader:
 
     # -- aborted transactions
 
+    def _upper_bound(self, segment: Segment, beyond: int) -> int:
+        """Up to where aborted transactions are listed: the first indexed batch at or above position `beyond`, else the end of the segment
+        (`LocalLog.addAbortedTransactions`)."""
+        indexed = segment.index.upper_bound(beyond)
+        if indexed is not None:
+            return indexed
+        slot = self._log.segments.floor(segment.base_offset) + 1
+        return self._log.segments[slot].base_offset if slot < len(self._log.segments) else self._log.log_end_offset
+
     def _aborted(self, offset: int, upper: int) -> list[AbortedTxn]:
-        """Transactions that overlap [offset, upper), by first offset."""
+        """Transactions that overlap [offset, upper), by first offset; Kafka lists them by last offset, which some clients took badly."""
         segments = self._log.segments
         found: list[AbortedTxn] = []
         for slot in range(segments.floor(offset), len(segments)):

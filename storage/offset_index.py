@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 
 ENTRY_BYTES = 8
 
@@ -76,6 +76,11 @@ class OffsetIndex:
         if slot < 0:
             return -1, 0
         return self.base_offset + self.offsets[slot], self.positions[slot]
+
+    def upper_bound(self, position: int) -> int | None:
+        """Last offset of the first indexed batch at or above `position` (`OffsetIndex.fetchUpperBoundOffset`)."""
+        slot = bisect_left(self.positions, position)
+        return self.base_offset + self.offsets[slot] if slot < len(self.offsets) else None
 
     def truncate(self, position: int) -> None:
         """Drop entries at or above `position`."""
