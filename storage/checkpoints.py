@@ -13,9 +13,10 @@ import uuid
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from oncelog.protocol.names import TopicPartition
-from oncelog.protocol.primitives import uuid_from_kafka, uuid_to_kafka
+from oncelog.protocol.primitives import crc32c, uuid_from_kafka, uuid_to_kafka
 from oncelog.storage.env import FileSystem
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
@@ -28,8 +29,10 @@ META_PROPERTIES = "meta.properties"
 CLEAN_MARKER = ".kafka_cleanshutdown"
 
 _log = logging.getLogger(__name__)
+CRC_ROW = "oncelog::crc32c"
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _METADATA = re.compile(r"version: (\d+)\ntopic_id: ([A-Za-z0-9_-]{22})\s*")
 
 
@@ -50,35 +53,72 @@ def _lines(fs: FileSystem, path: Path, fields: int) -> list[list[str]] | None:
     version, _, rest = text.partition("\n")
     count, _, body = rest.partition("\n")
     rows = [line.split() for line in body.splitlines()]
-    numbers = [number for row in rows for number in row[-2:]]
-    sound = version == "0" and count == str(len(rows)) and all(len(row) == fields for row in rows)
-    if not sound or not all(re.fullmatch(r"-?\d+", number) for number in numbers):
-        _log.warning("damaged, taken for absent file=%s", path)
+    problem = ""
+    if version != "0" or count != str(len(rows)) or any(len(row) != fields for row in rows):
+        problem = "version, count or number of words"
+    elif not all(map(_is_number, (number for row in rows for number in row[-2:]))):
+        problem = "a number that is none, negative or too large"
+    if problem:
+        _log.warning("damaged, taken for absent file=%s error=%s", path, problem)
         return None
     return rows
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,19}", text) is not None and int(text) <= MAX_INT64
 
 
 def _write(fs: FileSystem, path: Path, rows: list[str]) -> None:
     fs.write_atomic(path, "".join(f"{line}\n" for line in ("0", len(rows), *rows)).encode())
 
 
-def read_offsets(fs: FileSystem, path: Path) -> dict[TopicPartition, int] | None:
+class OffsetCheckpoint(NamedTuple):
+    """`vouched`: by a CRC of ours. Apache Kafka writes none, and neither did older versions: such numbers may be wrong."""
+
+    offsets: dict[TopicPartition, int]
+    vouched: bool
+
+
+def read_checkpoint(fs: FileSystem, path: Path) -> OffsetCheckpoint | None:
     """`topic partition offset` lines; None when absent or damaged, which says less than a checkpoint without lines."""
     rows = _lines(fs, path, 3)
     if rows is None:
         return None
-    return {TopicPartition(topic, int(partition)): int(offset) for topic, partition, offset in rows}
+    crc = int(rows.pop()[2]) if rows and rows[-1][0] == CRC_ROW else None
+    offsets = {TopicPartition(topic, int(partition)): int(offset) for topic, partition, offset in rows}
+    if crc is not None and crc != _crc_of(" ".join(row) for row in rows):
+        problem = "wrong CRC"
+    elif len(offsets) < len(rows) or not all(_TOPIC.fullmatch(topic) and partition <= MAX_INT32 for topic, partition in offsets):
+        problem = "a partition that is none, or stands there twice"
+    else:
+        return OffsetCheckpoint(offsets, crc is not None)
+    _log.warning("damaged, taken for absent file=%s error=%s", path, problem)
+    return None
+
+
+def read_offsets(fs: FileSystem, path: Path) -> dict[TopicPartition, int] | None:
+    """The offsets of `read_checkpoint`."""
+    found = read_checkpoint(fs, path)
+    return None if found is None else found.offsets
 
 
 def write_offsets(fs: FileSystem, path: Path, offsets: Mapping[TopicPartition, int]) -> None:
-    _write(fs, path, [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()])
+    """The last line is a CRC-32C of the others under a name that no topic can have: Kafka, which asks by name, never sees it."""
+    rows = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
+    _write(fs, path, [*rows, f"{CRC_ROW} 0 {_crc_of(rows)}"])
+
+
+def _crc_of(rows: Iterable[str]) -> int:
+    return crc32c("".join(f"{row}\n" for row in rows).encode())
 
 
 def read_epochs(fs: FileSystem, path: Path) -> list[tuple[int, int]]:
     """(epoch, start offset) lines; [] when absent, damaged or not rising."""
     epochs = [(int(epoch), int(start)) for epoch, start in _lines(fs, path, 2) or ()]
-    rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(epochs))
-    return epochs if rising else []
+    if all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(epochs)) and all(epoch <= MAX_INT32 for epoch, _ in epochs):
+        return epochs
+    _log.warning("damaged, taken for absent file=%s error=epochs or offsets that do not rise, or are too large", path)
+    return []
 
 
 def write_epochs(fs: FileSystem, path: Path, epochs: Iterable[tuple[int, int]]) -> None:

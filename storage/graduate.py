@@ -188,7 +188,7 @@ def copy(plan: Plan, target: Path, *, progress: Callable[[Copied], None] = lambd
             progress(copied)
     for name in (RECOVERY_POINTS, HIGH_WATERMARKS, CLEANER_OFFSETS):
         _write_synced(target / name, EMPTY_CHECKPOINT)
-    _write_synced(target / LOG_STARTS, plan.source.read(LOG_STARTS) or EMPTY_CHECKPOINT)
+    _write_synced(target / LOG_STARTS, _checkpoint(plan.source.checkpoint(LOG_STARTS)))
     _sync_folder(target)
     return done
 
@@ -264,6 +264,11 @@ def _batches(folder: PartitionFolder, bases: list[int] | None = None) -> Iterato
                 yield item
             elif base != folder.bases[-1]:
                 raise GraduationRefused([f"{path}: {item.reason} at byte {item.position} (`oncelog verify` tells more)"])
+
+
+def _checkpoint(offsets: dict[tuple[str, int], int]) -> bytes:
+    lines = ["0", str(len(offsets)), *(f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())]
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _write_synced(path: Path, data: bytes) -> None:

@@ -32,6 +32,7 @@ from oncelog.storage.metadata_store import FILE_NAME as METADATA
 from oncelog.storage.metadata_store import MetadataStore
 from oncelog.storage.partition_folders import FolderMaker, NewFolder, PartitionFolders
 from oncelog.storage.recovery import Remembered, new_log, open_log
+from oncelog.storage.remembered import Checkpointed
 from oncelog.storage.topic import Topic, topic_file, with_configs
 from oncelog.storage.topic_files import TopicFiles
 from oncelog.storage.topics import TopicRegistry
@@ -116,18 +117,17 @@ class LogManager:
     def _load_logs(self) -> None:
         fs = self.env.fs
         points, starts, watermarks = (
-            checkpoints.read_offsets(fs, self.data_dir / name)
+            checkpoints.read_checkpoint(fs, self.data_dir / name)
             for name in (checkpoints.RECOVERY_POINTS, checkpoints.LOG_STARTS, checkpoints.HIGH_WATERMARKS)
         )
+        checkpointed = Checkpointed(self._clean, points, starts, watermarks)
         self.folders.look()
         known = []
         syncs: list[Callable[[], None]] = []
         for topic in self.topics.all():
             for partition in range(topic.partitions):
                 tp = TopicPartition(topic.name, partition)
-                # not in the checkpoint: the partition is younger than that
-                watermark = -1 if watermarks is None else watermarks.get(tp, 0)
-                remembered = Remembered(self._clean, (points or {}).get(tp, 0), (starts or {}).get(tp, 0), watermark)
+                remembered = checkpointed.of(tp)
                 known.append(tp)
                 if tp in self.folders or max(remembered.high_watermark, remembered.log_start) > 0:
                     self._open(tp, topic, remembered, syncs)
@@ -140,7 +140,7 @@ class LogManager:
         """A log that was written to before; what it has to wait for comes to `syncs`."""
         exists = tp in self.folders
         if not exists:
-            _log.error("partition folder is missing partition=%s offsets=0..%d", tp, remembered.high_watermark - 1)
+            _log.warning("partition folder is missing partition=%s", tp)
             self.folders.replace_lost(tp)
         self.folders.check_topic_id(tp, topic.topic_id)
         folder, config = self.folders.path(tp), self.config_of(topic.name)
@@ -216,6 +216,7 @@ class LogManager:
 
     def _make_folder(self, tp: TopicPartition, topic: Topic) -> None:
         """Raises OSError."""
+        self._upkeep.before_first_write(tp)
         self._make_last_folder(self.topics.get(tp.topic) or topic)
         if tp not in self.folders:
             self.folders.make(self._new_folder(tp, topic))

@@ -25,6 +25,9 @@ SNAPSHOT_VERSION = 1
 SNAPSHOT_CRC_START = 6
 
 
+CHECKPOINT_CRC = "oncelog::crc32c"
+
+
 class DamagedFile(ValueError):
     """The file does not follow its format; the message says where."""
 
@@ -137,11 +140,30 @@ def parse_checkpoint(data: bytes, fields: int) -> list[list[str]]:
 
 
 def parse_offset_checkpoint(data: bytes) -> dict[tuple[str, int], int]:
-    """`topic partition offset` lines. Raises DamagedFile."""
+    """`topic partition offset` lines; a last line of ours with a CRC of the others is checked and left out. Raises DamagedFile."""
+    if not data.isascii():
+        raise DamagedFile("bytes that are no ASCII")
+    rows = parse_checkpoint(data, 3)
+    vouched = bool(rows) and rows[-1][0] == CHECKPOINT_CRC
     try:
-        return {(topic, int(partition)): int(offset) for topic, partition, offset in parse_checkpoint(data, 3)}
+        crc = int(rows.pop()[2]) if vouched else None
+        offsets = {(topic, int(partition)): int(offset) for topic, partition, offset in rows}
     except ValueError as error:
         raise DamagedFile(str(error)) from error
+    if crc is not None and crc != crc32c("".join(f"{' '.join(row)}\n" for row in rows).encode()):
+        raise DamagedFile("wrong CRC")
+    if len(offsets) < len(rows):
+        raise DamagedFile("a partition stands there twice")
+    for name, offset in offsets.items():
+        if not 0 <= offset < 2**63 or not 0 <= name[1] < 2**31 or not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name[0]):
+            raise DamagedFile(f"{name[0]} {name[1]} {offset} is out of range")
+    return offsets
+
+
+def is_vouched(data: bytes) -> bool:
+    """Does an offset checkpoint carry a CRC of ours? Then a partition without a line is known to have none."""
+    lines = data.splitlines()
+    return len(lines) > 2 and lines[-1].startswith(CHECKPOINT_CRC.encode())
 
 
 def parse_leader_epochs(data: bytes) -> list[tuple[int, int]]:

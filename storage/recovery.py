@@ -28,6 +28,7 @@ from oncelog.storage.leader_epochs import LeaderEpochs
 from oncelog.storage.leftovers import NUMBERED, settle_leftovers
 from oncelog.storage.log import Log
 from oncelog.storage.lost_markers import markers_again
+from oncelog.storage.missing import Ranges, read_missing, tell_missing, within
 from oncelog.storage.producer_replay import state_at
 from oncelog.storage.producer_state import ProducerState
 from oncelog.storage.salvage import check_segment
@@ -39,12 +40,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What the checkpoints of the data directory say about one log; -1 for nothing."""
+    """What the checkpoints of the data directory say about one log; -1 for nothing.
+
+    Records of [`known_start`, `known_end`) were acknowledged and not deleted, for certain; the other numbers may be wrong.
+    """
 
     clean: bool = False
     recovery_point: int = 0
     log_start: int = 0
     high_watermark: int = -1
+    known_start: int = -1
+    known_end: int = -1
 
 
 def open_log(
@@ -70,9 +76,23 @@ def open_log(
     if not segments:
         base = max(remembered.log_start, remembered.high_watermark, 0)
         segments = [Segment.create(descriptors, folder, base, config.index_interval_bytes, env.clock.time_ms())]
-    end, checked = _check(fs, segments, orphans, remembered, topic_partition, gaps_expected=config.compact)
-    if remembered.high_watermark > end or lost_files:
-        end = _report_missing(env, segments, descriptors, config, remembered, end, topic_partition)
+    known = read_missing(fs, folder)
+    missing: Ranges = []
+    first = remembered.log_start if lost_files and remembered.known_start < 0 else remembered.known_start
+    if 0 <= first < segments[0].base_offset:
+        missing.append((first, segments[0].base_offset))
+    end, checked = _check(segments, orphans, remembered, topic_partition, known, missing, gaps_expected=config.compact, fs=fs)
+    if remembered.known_end > end:
+        missing.append((end, remembered.known_end))
+        end = _resume_at(env, segments, descriptors, config, remembered.known_end)
+    elif remembered.high_watermark > end:
+        _log.warning(
+            "checkpointed high watermark beyond the log end ignored partition=%s high_watermark=%d log_end=%d",
+            topic_partition,
+            remembered.high_watermark,
+            end,
+        )
+    tell_missing(fs, folder, topic_partition, known, missing)
     damaged_at = max((segment.damaged_at for segment in segments if segment.damaged_at is not None), default=-1)
     ends = [entry for segment in segments for entry in segment.aborted] if damaged_at >= 0 else []
     if not remembered.clean:
@@ -161,15 +181,17 @@ def _drop_stray_snapshots(env: Env, folder: Path, segments: list[Segment], end: 
 
 
 def _check(
-    fs: FileSystem,
     segments: list[Segment],
     orphans: list[AbortedTxn],
     remembered: Remembered,
     topic_partition: TopicPartition,
+    known: Ranges,
+    missing: Ranges,
     *,
     gaps_expected: bool,
+    fs: FileSystem,
 ) -> tuple[int, bool]:
-    """(log end, was anything checked in full). Compaction leaves gaps, so there they mean nothing."""
+    """(log end, was anything checked in full). Compaction leaves gaps, so there they mean nothing; others are put into `missing`."""
     first_dirty = len(segments) - 1
     if not remembered.clean:
         point = remembered.recovery_point
@@ -181,14 +203,11 @@ def _check(
     for slot, segment in enumerate(segments[:first_dirty]):
         following = segments[slot + 1].base_offset
         end = _end_of_sealed(segment)
-        note = segment.folder / f"quarantine-{segment.base_offset:020d}-lost-before-{following}"
-        known = gaps_expected or end == following or fs.exists(note)
-        if end < 0 or not known:
+        if end < 0 or not (gaps_expected or end == following or within((end, following), known)):
             end = check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers, following=following)
             segment.save_indexes(final=True)
-        if end != following and not known:
-            _log.warning("gap between segments partition=%s offsets=%d..%d", topic_partition, end, following - 1)
-            fs.open(note, create=True).close()
+        if end < following and not gaps_expected:
+            missing.append((end, following))
         end = following
     checked = False
     for slot, segment in enumerate(list(segments)):
@@ -199,13 +218,13 @@ def _check(
         checked |= tail is None and segment.size > 0
         resumed = segments[slot + 1].base_offset if slot + 1 < len(segments) else full_end
         if resumed != full_end and (segment.was_cut or not gaps_expected or (resumed > durable and remembered.high_watermark >= 0)):
-            _log.warning("gap between segments partition=%s offsets=%d..%d", topic_partition, full_end, resumed - 1)
             # the cleaner makes gaps below the high watermark of the checkpoint only
             was_lost = resumed > durable if gaps_expected and not segment.was_cut else full_end >= durable
             if not remembered.clean and was_lost:
                 _set_aside(segments, slot + 1)
                 end = full_end
                 break
+            missing.append((full_end, resumed))
         end = full_end
     return max(end, segments[-1].base_offset), checked
 
@@ -289,22 +308,15 @@ def _trusted_tail(segment: Segment) -> tuple[int, int] | None:
     return None
 
 
-def _report_missing(
-    env: Env,
-    segments: list[Segment],
-    descriptors: Descriptors,
-    config: LogConfig,
-    remembered: Remembered,
-    end: int,
-    topic_partition: TopicPartition,
-) -> int:
-    """Offsets that were acknowledged are not there: say so, and never hand them out again."""
-    expected = remembered.high_watermark
-    _log.error("data is missing partition=%s offsets=%d..%d log_end=%d", topic_partition, end, expected - 1, end)
-    if segments[-1].size and not segments[-1].was_cut and end < expected:
-        segments[-1].save_indexes(final=True)
-        segments.append(Segment.create(descriptors, segments[-1].folder, expected, config.index_interval_bytes, env.clock.time_ms()))
-        return expected
+def _resume_at(env: Env, segments: list[Segment], descriptors: Descriptors, config: LogConfig, end: int) -> int:
+    """Have the log go on at `end`: what stood in front of it was acknowledged, so nobody else may get its offsets. Raises OSError."""
+    last = segments[-1]
+    segments.append(Segment.create(descriptors, last.folder, end, config.index_interval_bytes, env.clock.time_ms()))
+    if last.size:
+        last.save_indexes(final=True)
+    else:
+        segments.remove(last)
+        last.remove()
     return end
 
 

@@ -419,6 +419,14 @@ class Segment:
         fs.sync_dir(self.folder)
         return target
 
+    def remove(self) -> None:
+        """Unlink the files of a segment that holds nothing. Raises OSError."""
+        fs = self._descriptors.fs
+        self._descriptors.forget(self.log_path)
+        for suffix in SUFFIXES:
+            if fs.exists(self.path(suffix)):
+                fs.unlink(self.path(suffix))
+
     def rewrite(self, pieces: Sequence[tuple[int, int] | bytes]) -> None:
         """Replace the `.log` by ranges of its bytes and others; atomic. Raises OSError."""
         draft = self.path(".log.cleaned")

@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,8 @@ class Upkeep:
         self._writing: Future[None] | None = None
         self._on_disk: dict[Path, dict[TopicPartition, int]] = {}  # as it is, or will be when the worker is done
         self._sealed = False
+        self._deleted: set[TopicPartition] = set()  # the checkpoints may still tell of them
+        self._passed: list[Log] = []  # with segments below their log start
         self.cleaner = LogCleaner(manager.env.fs, manager.env.clock, self._cleaned, self._offload)
 
     def started(self) -> None:
@@ -74,8 +77,25 @@ class Upkeep:
             log = self._queue.popleft()
             if log.offline is None:
                 log.maintain(now_ms)
-                delete_old_segments(log, now_ms)
+                if pass_old_segments(log, now_ms):
+                    self._passed.append(log)
+        if self._passed and self._starts_are_on_disk():
+            for log in self._passed:
+                if log.offline is None:
+                    remove_passed_segments(log, now_ms)
+            self._passed.clear()
         self._clean(now_ms)
+
+    def _starts_are_on_disk(self) -> bool:
+        """Write the log starts before what they passed is removed: after a crash it must not look lost. Raises OSError."""
+        starts = {log.topic_partition: log.log_start_offset for log in self._passed}
+        if self._writing is None or self._writing.done():
+            self._written()
+            known = self._on_disk.get(self._manager.data_dir / checkpoints.LOG_STARTS, {})
+            if all(known.get(topic_partition, 0) >= start for topic_partition, start in starts.items()):
+                return True
+            self._checkpoint(everything=True)
+        return self._offload is None
 
     def _clean(self, now_ms: int) -> None:
         compacted = [log for log in _compacted(self._manager.logs()) if log.offline is None and len(log.segments) > 1]
@@ -84,10 +104,18 @@ class Upkeep:
         for log in compacted:
             log.check_txn_indexes()
         if self._first_dirty is None:
-            self._first_dirty = checkpoints.read_offsets(self._manager.env.fs, self._manager.data_dir / checkpoints.CLEANER_OFFSETS) or {}
+            self._first_dirty = self._cleaner_offsets()
         if self.cleaner.looks_for_work:  # it never goes beyond what is durable now, and recovery has to know how far that was
             self.write_checkpoints(everything=False)
         self.cleaner.step(compacted, self._first_dirty, now_ms)
+
+    def _cleaner_offsets(self) -> dict[TopicPartition, int]:
+        """What was cleaned by earlier processes; a damaged checkpoint is written again. Raises OSError."""
+        fs, path = self._manager.env.fs, self._manager.data_dir / checkpoints.CLEANER_OFFSETS
+        found = checkpoints.read_offsets(fs, path)
+        if found is None and fs.exists(path):
+            checkpoints.write_offsets(fs, path, {})
+        return found or {}
 
     def _cleaned(self, topic_partition: TopicPartition, first_dirty_offset: int) -> None:
         assert self._first_dirty is not None
@@ -100,6 +128,13 @@ class Upkeep:
 
     def topic_deleted(self, log: Log) -> None:
         self.cleaner.abort(log.topic_partition)
+        self._deleted.add(log.topic_partition)
+
+    def before_first_write(self, topic_partition: TopicPartition) -> None:
+        """What the checkpoints say of a deleted partition must not be taken for the new one of its name. Raises OSError."""
+        if topic_partition in self._deleted:
+            self.write_checkpoints(everything=True)
+            self._deleted.clear()
 
     def _checkpoint(self, *, everything: bool) -> None:
         """`write_checkpoints` on a worker thread where there is one: ten thousand lines and their fsync are too long for the loop."""
@@ -136,7 +171,7 @@ class Upkeep:
         data_dir, logs = self._manager.data_dir, self._manager.logs()
         contents = [(data_dir / checkpoints.HIGH_WATERMARKS, {log.topic_partition: log.high_watermark for log in logs})]
         if everything:
-            starts = {log.topic_partition: log.log_start_offset for log in logs if log.log_start_offset > log.segments[0].base_offset}
+            starts = {log.topic_partition: log.log_start_offset for log in logs if log.log_start_offset > 0}
             contents.append((data_dir / checkpoints.LOG_STARTS, starts))
             contents.append((data_dir / checkpoints.RECOVERY_POINTS, {log.topic_partition: log.recovery_point for log in logs}))
         return contents
@@ -160,8 +195,8 @@ def _write_all(fs: FileSystem, contents: Sequence[tuple[Path, dict[TopicPartitio
         checkpoints.write_offsets(fs, path, offsets)
 
 
-def delete_old_segments(log: Log, now_ms: int) -> int:
-    """Apply retention: what the log start passed, what is too much, what is too old; how many segments went. Raises OSError."""
+def pass_old_segments(log: Log, now_ms: int) -> bool:
+    """Have the log begin behind what retention takes: what is too much, what is too old. Are there segments to remove? Raises OSError."""
     doomed = doomed_segments(
         list(log.segments),
         log.config,
@@ -171,11 +206,17 @@ def delete_old_segments(log: Log, now_ms: int) -> int:
         now_ms=now_ms,
     )
     if doomed.segments == 0:
-        return 0
+        return False
     if doomed.roll:
         log.roll(now_ms)
-    kept = log.segments[doomed.segments].base_offset
-    log.advance_log_start(kept)
-    log.segments.remove_oldest(doomed.segments, now_ms, log.config.file_delete_delay_ms)
-    _log.info("old segments deleted partition=%s count=%d log_start=%d", log.topic_partition, doomed.segments, log.log_start_offset)
-    return doomed.segments
+    log.advance_log_start(log.segments[doomed.segments].base_offset)
+    return True
+
+
+def remove_passed_segments(log: Log, now_ms: int) -> int:
+    """Remove the segments below the log start; how many. Raises OSError."""
+    count = sum(1 for _, following in pairwise(list(log.segments)) if following.base_offset <= log.log_start_offset)
+    if count:
+        log.segments.remove_oldest(count, now_ms, log.config.file_delete_delay_ms)
+        _log.info("old segments deleted partition=%s count=%d log_start=%d", log.topic_partition, count, log.log_start_offset)
+    return count

@@ -26,7 +26,7 @@ from oncelog.storage.raw_directory import (
     open_data_directory,
     split_partition_name,
 )
-from oncelog.storage.raw_formats import DamagedFile, parse_offset_checkpoint, parse_partition_metadata, parse_properties
+from oncelog.storage.raw_formats import DamagedFile, is_vouched, parse_offset_checkpoint, parse_partition_metadata, parse_properties
 from oncelog.storage.verify_groups import audit_group_offsets, replay_group_offsets
 from oncelog.storage.verify_log import PartitionContext, PartitionFacts, audit_partition
 from oncelog.storage.verify_txn import audit_transactions, replay_transaction_log
@@ -84,6 +84,7 @@ def verify(path: Path, *, records: bool = True) -> Report:
         for name, folder in directory.partitions.items()
     }
     _audit_checkpoints(directory, facts, topics, findings)
+    _audit_starts(directory, findings)
     transaction_log = replay_transaction_log(_folders_of(directory, TRANSACTION_STATE), findings)
     audit_transactions(transaction_log, facts, findings)
     for folder in _folders_of(directory, CONSUMER_OFFSETS):
@@ -128,8 +129,11 @@ def _audit_directory(directory: DataDirectory, findings: Findings) -> None:
             for key in {"cluster.id", "node.id"} - properties.keys():
                 findings.error(Kind.META_PROPERTIES, f"no {key}", file=META_PROPERTIES)
     for name in CHECKPOINTS:
+        data = directory.read(name)
+        if data == b"":
+            findings.error(Kind.CHECKPOINT_DAMAGED, "empty", file=name)
         try:
-            parse_offset_checkpoint(directory.read(name) or b"")
+            parse_offset_checkpoint(data or b"")
         except DamagedFile as error:
             findings.error(Kind.CHECKPOINT_DAMAGED, str(error), file=name)
 
@@ -180,6 +184,19 @@ def _audit_checkpoints(
                 else:
                     message = f"says {offset}, the log ends at {facts[name].log_end}"
                     about.error(Kind.CHECKPOINT_BEYOND_END, message, offset=offset, file=file)
+
+
+def _audit_starts(directory: DataDirectory, findings: Findings) -> None:
+    """A first segment above the log start was not deleted by a broker, which writes the start first: where our CRC vouches for that."""
+    if not is_vouched(directory.read(LOG_STARTS) or b"") or not is_vouched(directory.read(HIGH_WATERMARKS) or b""):
+        return
+    starts, watermarks = directory.checkpoint(LOG_STARTS), directory.checkpoint(HIGH_WATERMARKS)
+    for name, folder in directory.partitions.items():
+        key = (folder.topic, folder.partition)
+        start, first = starts.get(key, 0), folder.bases[0] if folder.bases else 0
+        if watermarks.get(key, 0) > 0 and start < first:
+            message = f"offsets {start} to {first - 1} are in no segment"
+            findings.of(name).error(Kind.SEGMENT_MISSING, message, offset=start, file=LOG_STARTS)
 
 
 def _missing_partition(name: str, offset: int, file: str, topics: dict[str, KafkaTopic] | None, about: Findings) -> None:

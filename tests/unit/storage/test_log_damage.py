@@ -178,9 +178,11 @@ def test_case_30_torn_at_each_byte(tmp_path: Path, clean: bool) -> None:
         if clean:
             marker.write_bytes(b"")
         kit.start()
-        assert kit.log.log_end_offset == base, kept
-        assert offsets(kit.log) == list(range(base))
+        assert kit.append().base_offset == 6, kept  # the checkpoints tell that 4 and 5 were acknowledged
+        assert offsets(kit.log) == [*range(base), 6]
         kit.kill()
+        for added in logs(kit)[1:]:
+            added.unlink()
 
 
 @both
@@ -315,7 +317,7 @@ def test_case_58_middle_segment_missing_is_reported(tmp_path: Path, clean: bool,
     logs(kit)[1].unlink()
     with caplog.at_level(logging.WARNING):
         kit.start()
-    assert "gap between segments" in caplog.text
+    assert "data is missing" in caplog.text
     assert offsets(kit.log)[-1] == before[-1]
 
 
@@ -340,9 +342,9 @@ def test_partition_folder_missing_is_reported(tmp_path: Path, caplog: pytest.Log
     end = kit.log.log_end_offset
     stop(kit, clean=True)
     shutil.rmtree(kit.folder)
-    with caplog.at_level(logging.ERROR):
-        kit.start()
+    kit.start()
     assert "partition folder is missing" in caplog.text
+    assert f"data is missing partition=t-0 offsets=0..{end - 1}" in caplog.text
     assert kit.append().base_offset == end
 
 

@@ -11,9 +11,10 @@ import pytest
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import build_batch
+from oncelog.storage.checkpoints import read_offsets
 from oncelog.storage.flush import FlushTarget, ThreadFlusher
 from support.simfs import SimFileSystem
-from support.storage_kit import T0, Kit, offsets
+from support.storage_kit import T0, TP, Kit, offsets
 
 pytestmark = pytest.mark.unit
 DATA = Path("/data")
@@ -365,8 +366,7 @@ def test_a_sealed_segment_is_not_read_again_after_a_kill() -> None:
         kit.append(n=5)
     flusher.flush()
     kit.manager.maintenance(T0)
-    text = kit.fs.read(DATA / "recovery-point-offset-checkpoint").decode()
-    assert text == f"0\n1\nt 0 {kit.log.log_end_offset}\n"
+    assert read_offsets(kit.fs, DATA / "recovery-point-offset-checkpoint") == {TP: kit.log.log_end_offset}
 
 
 def test_a_closed_log_refuses(tmp_path: Path) -> None:
