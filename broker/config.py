@@ -57,6 +57,14 @@ class ServerConfig:
         -1,
         "The most bytes in memory of requests that arrive or wait, of all connections; -1: as many as the largest request.",
     )
+    queued_max_answer_bytes: int = option(
+        "oncelog.queued.max.answer.bytes",
+        LONG,
+        64 << 20,
+        "The most bytes in memory of answers that clients do not read, of all connections; above it the longest unread one is closed.",
+        at_least=1,
+        ours=True,
+    )
     connections_max_idle_ms: int = option("connections.max.idle.ms", LONG, 600_000, "Idle connections are closed after this many ms.")
     max_connections: int = option("max.connections", INT, 2**31 - 1, "The most connections at a time.", at_least=0)
     auto_create_topics: bool = option("auto.create.topics.enable", BOOLEAN, True, "Make a topic when a client asks for its metadata.")

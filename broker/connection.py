@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from oncelog.broker import refusals
+from oncelog.broker.answer_stream import TURN_BYTES, Answer, AnswerStream
 from oncelog.broker.auth.mechanisms import ANONYMOUS
 from oncelog.broker.dispatch import CloseConnection
 from oncelog.broker.request_memory import FREE_BYTES, IncompleteRequest
@@ -35,8 +36,6 @@ MAX_PENDING_ANSWERS = 512  # requests of one connection in progress, before its 
 JOINED_BYTES = 16 << 10  # answers up to this size are copied into one piece before they are sent
 _TLS_HELLO = b"\x16\x03"
 _HTTP_METHODS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"DELE", b"PRI ")
-
-Answer = Sequence[Buffer]
 
 
 class Slot:
@@ -88,6 +87,7 @@ class Connection(asyncio.BufferedProtocol):
         "_ready",
         "_seen_frames",
         "_slots",
+        "_stream",
         "_transport",
         "client_host",
         "client_name",
@@ -103,6 +103,7 @@ class Connection(asyncio.BufferedProtocol):
         self._incomplete: IncompleteRequest | None = None  # of the length of a prefix while the frame's is unknown
         self._slots: deque[Slot] = deque()
         self._ready: list[Answer] = []  # answers before which nothing is owed, to be sent at the end of this read
+        self._stream: AnswerStream | None = None  # the answer that is being sent, if it is a long one
         self._flush_scheduled = False
         self._held: deque[memoryview] = deque()  # frames behind a blocking request, or of a client that does not read
         self._blocked = False
@@ -138,6 +139,8 @@ class Connection(asyncio.BufferedProtocol):
         self._slots.clear()
         self._ready.clear()
         self._held.clear()
+        self._stream = None
+        self._listener.unread.ended(self)
         if self._incomplete is not None:
             self._incomplete.drop()
             self._incomplete = None
@@ -165,11 +168,20 @@ class Connection(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         self._paused = True
         self._update_reading()
+        if self._transport is not None:
+            self._listener.unread.stopped(self, self._transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         self._paused = False
-        self._handle_held()
-        self.flush()
+        self._listener.unread.ended(self)
+        self._last_read_ms = self._handler.clock.monotonic_ms()
+        self._go_on()
+
+    def unread_too_long(self) -> None:
+        self._listener.log_once(
+            self.client_host, "closing a connection: too much is held for clients that do not read, for this one longest"
+        )
+        self.abort()
 
     # -- frames
 
@@ -222,7 +234,7 @@ class Connection(asyncio.BufferedProtocol):
     def _handle(self, frame: memoryview) -> None:
         if self._closing:
             return
-        if self._blocked or self._paused:
+        if self._blocked or self._paused or self._stream is not None:
             shared = frame.obj is self._listener.receive_buffer.obj
             self._held.append(memoryview(bytearray(frame)) if shared else frame)
             self._update_reading()
@@ -265,7 +277,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _handle_held(self) -> None:
         try:
-            while self._held and not (self._blocked or self._paused or self._closing):
+            while self._held and not (self._blocked or self._paused or self._stream is not None or self._closing):
                 self._handle(self._held.popleft())
         except (CloseConnection, MalformedRequest) as refused:
             self._refuse(str(refused))
@@ -291,31 +303,65 @@ class Connection(asyncio.BufferedProtocol):
             self.abort()
 
     def flush(self) -> None:
-        """Send the answers at the head of the line that are there, in one write."""
+        """Send the answers at the head of the line that are there, in one write; a long one as the client takes it."""
         slots, transport, ready = self._slots, self._transport, self._ready
         if transport is None:
             return
-        while slots and (buffers := slots[0].buffers) is not None:
-            slots.popleft()
-            if buffers:
-                ready.append(buffers)
-        if ready:
+        while not self._paused and self._stream is None:
+            while slots and (buffers := slots[0].buffers) is not None:
+                slots.popleft()
+                if buffers:
+                    ready.append(buffers)
+            if not ready:
+                break
             out: list[Buffer] = []
-            size = 0
+            size = sent = 0
             for buffers in ready:
+                sent += 1
                 length = sum(map(len, buffers))
-                size += length
                 out.append(_pack_length(length))
-                out += buffers
-            ready.clear()
+                if len(buffers) > 2 and AnswerStream.is_needed(buffers):
+                    self._stream = AnswerStream(buffers)
+                    break
+                size += length
+                out += cast("Sequence[Buffer]", buffers)
+            del ready[:sent]
             if size <= JOINED_BYTES:
                 transport.write(b"".join(out))  # cheaper than gathering many small pieces
             else:
                 transport.writelines(out)
+            if self._stream is None:
+                break
+            self._send_stream()
         if self._reading_paused:
             self._update_reading()
-        if self._closing and not slots:
+        if self._closing and not (slots or ready or self._stream):
             transport.close()
+
+    def _send_stream(self) -> None:
+        """Send as much of the long answer as the client takes, and this turn allows."""
+        stream, left = self._stream, TURN_BYTES
+        while stream is not None and not self._paused and self._transport is not None:
+            if left <= 0:
+                asyncio.get_running_loop().call_soon(self._go_on)
+                return
+            try:
+                pieces = stream.next_pieces()
+            except OSError as error:
+                self._handler.log_failure(self, error)
+                self.abort()
+                return
+            left -= sum(map(len, pieces))
+            if stream.done:
+                stream = self._stream = None
+            self._transport.writelines(pieces)
+
+    def _go_on(self) -> None:
+        """Send what could not be sent before, then look at the requests that had to wait for it."""
+        self._send_stream()
+        self.flush()
+        self._handle_held()
+        self.flush()
 
     def flush_soon(self) -> None:
         """At the end of this turn: more slots may be filled in it."""
@@ -376,6 +422,11 @@ class Connection(asyncio.BufferedProtocol):
         """The client is `principal` from now on, and may send requests of any length that is allowed here."""
         self.principal = principal
         self._max_frame_bytes = self._listener.max_frame_bytes
+
+    @property
+    def keeps_up(self) -> bool:
+        """Nothing but the request at hand waits to be answered or to be read."""
+        return not self._paused and self._stream is None and len(self._slots) <= 1
 
     @property
     def listener_name(self) -> str:

@@ -8,6 +8,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oncelog.broker.answer_stream import UnreadAnswers
 from oncelog.broker.config import SECTIONS, BrokerConfig
 from oncelog.broker.context import BrokerContext
 from oncelog.broker.dispatch import ApiRegistry
@@ -133,8 +134,9 @@ class Broker:
         server = self.config.server
         limit = server.queued_max_request_bytes if server.queued_max_request_bytes > 0 else server.max_frame_bytes
         memory = self._request_memory = RequestMemory(limit, self.env.clock.monotonic_ms)
+        unread = UnreadAnswers(server.queued_max_answer_bytes)
         for config in self.config.listeners:
-            listener = self._listener(config, handler, shared, memory)
+            listener = self._listener(config, handler, shared, memory, unread)
             await listener.open()
             self.listeners.append(listener)
         self._tell_addresses()
@@ -150,7 +152,9 @@ class Broker:
             told.append(Endpoint(name, named_host or host, named_port or port))
         self.context.dynamic_configs.in_force({"listeners": ",".join(map(str, bound)), "advertised.listeners": ",".join(map(str, told))})
 
-    def _listener(self, config: ListenerConfig, handler: RequestHandler, shared: memoryview, memory: RequestMemory) -> Listener:
+    def _listener(
+        self, config: ListenerConfig, handler: RequestHandler, shared: memoryview, memory: RequestMemory, unread: UnreadAnswers
+    ) -> Listener:
         tls = map_principal = None
         if config.security.endswith("SSL"):
             from oncelog.broker.auth.tls import peer_principal, principal_mapper, server_context
@@ -173,6 +177,7 @@ class Broker:
             sasl=self._sasl(config) if config.security.startswith("SASL") else None,
             receive_buffer=shared,
             request_memory=memory,
+            unread=unread,
         )
 
     def _sasl(self, config: ListenerConfig) -> SaslSettings:

@@ -15,14 +15,14 @@ from oncelog.broker.sasl_tokens import take_bare_token
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.header import parse_request_header, response_header
-from oncelog.protocol.primitives import Buffer, MalformedRequest
+from oncelog.protocol.primitives import MalformedRequest, Piece
 
 if TYPE_CHECKING:
     from oncelog.storage.env import Clock
 
 _log = logging.getLogger(__name__)
 _API_VERSIONS = int(ApiKey.API_VERSIONS)
-Finish = Callable[[Any], list[Buffer]]
+Finish = Callable[[Any], list[Piece]]
 
 
 class RequestHandler:
@@ -35,7 +35,7 @@ class RequestHandler:
         self._requests = broker.metrics.requests
         self._api_versions_max = self._apis.max_version(self._apis.declaration(ApiKey.API_VERSIONS))
 
-    def handle(self, frame: memoryview, connection: Connection) -> list[Buffer] | Slot | asyncio.Future[Any] | BlockedRequests:
+    def handle(self, frame: memoryview, connection: Connection) -> list[Piece] | Slot | asyncio.Future[Any] | BlockedRequests:
         """The answer to one frame: buffers (none: nothing is sent), a slot that will be filled with them, or a future of them.
 
         Raises CloseConnection and MalformedRequest: the connection is then closed, as Kafka does.
@@ -79,7 +79,7 @@ class RequestHandler:
         _log.error("failed request client=%s", connection.client_name, exc_info=error)
 
 
-def _finish(api: Api, version: int, correlation_id: int, value: Any) -> list[Buffer]:
+def _finish(api: Api, version: int, correlation_id: int, value: Any) -> list[Piece]:
     """A handler's value as the buffers of an answer."""
     if value is None:
         return []
@@ -91,8 +91,8 @@ def _finish(api: Api, version: int, correlation_id: int, value: Any) -> list[Buf
     return [head, messages.encode_response(api.key, version, value)]
 
 
-def _then(reply: asyncio.Future[Any], finish: Finish) -> asyncio.Future[list[Buffer]]:
-    finished: asyncio.Future[list[Buffer]] = reply.get_loop().create_future()
+def _then(reply: asyncio.Future[Any], finish: Finish) -> asyncio.Future[list[Piece]]:
+    finished: asyncio.Future[list[Piece]] = reply.get_loop().create_future()
 
     def settle(done: asyncio.Future[Any]) -> None:
         if finished.done():

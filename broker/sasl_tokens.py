@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from oncelog.broker.auth.sasl import AuthenticateAnswer, SaslPhase, SaslState
 from oncelog.broker.dispatch import CloseConnection
 from oncelog.protocol.errors import ErrorCode
-from oncelog.protocol.primitives import Buffer
+from oncelog.protocol.primitives import Piece
 
 if TYPE_CHECKING:
     from oncelog.broker.context import ConnectionFacts
@@ -29,9 +29,7 @@ def take_token(token: bytes, sasl: SaslState, connection: ConnectionFacts, now_m
     return answer
 
 
-def take_bare_token(
-    token: bytes, sasl: SaslState, connection: ConnectionFacts, now_ms: float
-) -> list[Buffer] | asyncio.Future[list[Buffer]]:
+def take_bare_token(token: bytes, sasl: SaslState, connection: ConnectionFacts, now_ms: float) -> list[Piece] | asyncio.Future[list[Piece]]:
     """As above; the answer is a bare challenge. A refusal has none: the connection ends (`SaslServerAuthenticator.handleSaslToken`)."""
     answer = take_token(token, sasl, connection, now_ms)
     if answer.error is ErrorCode.NONE:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from oncelog.broker import refusals
+from oncelog.broker.answer_stream import UnreadAnswers
 from oncelog.broker.auth.sasl import SaslSettings, SaslState
 from oncelog.broker.connection import Connection
 from oncelog.broker.listeners import ListenerConfig
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 RECEIVE_BUFFER_BYTES = 256 * 1024
 TLS_BUFFER_BYTES = 64 * 1024  # of what is not decrypted yet
-WRITE_BUFFER_HIGH_BYTES = 4 << 20  # what may wait for a client that does not read, before its requests wait too
+WRITE_BUFFER_HIGH_BYTES = 64 << 10  # what may wait for a client that does not read, before its requests wait too
+UNREAD_BYTES = 64 << 20
 
 
 class Listener:
@@ -42,6 +44,7 @@ class Listener:
         sasl: SaslSettings | None = None,
         receive_buffer: memoryview | None = None,
         request_memory: RequestMemory | None = None,
+        unread: UnreadAnswers | None = None,
     ) -> None:
         self.config = config
         self.name = config.name
@@ -50,6 +53,7 @@ class Listener:
         self._bound = "max.connections" if max_connections <= max_sockets else "what the limit of open files leaves: raise ulimit -n"
         self.receive_buffer = receive_buffer if receive_buffer is not None else memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.request_memory = request_memory if request_memory is not None else RequestMemory(max_frame_bytes, handler.clock.monotonic_ms)
+        self.unread = unread if unread is not None else UnreadAnswers(UNREAD_BYTES)
         self.connections: set[Connection] = set()
         self.handshakes: set[TlsLayer] = set()
         self.tls_buffer = memoryview(bytearray(TLS_BUFFER_BYTES if tls is not None else 0))

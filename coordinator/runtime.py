@@ -374,6 +374,7 @@ def _batches(log: Log) -> Iterator[tuple[records.BatchHeader, memoryview]]:
         chunk = log.read(offset, _LOAD_BYTES, isolation=IsolationLevel.READ_UNCOMMITTED, min_one_message=True).records
         if not chunk:
             return  # the rest was compacted away
+        assert isinstance(chunk, bytes)
         view = memoryview(chunk)
         start = offset
         for position, header in records.iter_headers(view):

@@ -12,7 +12,7 @@ from struct import Struct, error
 from typing import Final, NamedTuple, TypeAlias
 
 from oncelog.protocol.hot_fields import INT32, pack_count, pack_topic, read_count, read_string, read_topic, skip_tags
-from oncelog.protocol.primitives import Buffer, MalformedRequest, read_unsigned_varint, unsigned_varint
+from oncelog.protocol.primitives import Buffer, MalformedRequest, Piece, read_unsigned_varint, unsigned_varint
 
 FIRST_WITH_SESSIONS: Final = 7
 FIRST_WITH_RACK: Final = 11
@@ -87,7 +87,7 @@ class FetchPartitionData(NamedTuple):
     last_stable_offset: int = -1
     log_start_offset: int = -1
     aborted: Sequence[tuple[int, int]] | None = None
-    records: Buffer = b""
+    records: Piece = b""
 
 
 def parse_fetch(version: int, body: Buffer) -> FetchRequest:
@@ -221,10 +221,10 @@ def pack_fetch_response(
     session_id: int,
     topics: Sequence[tuple[str | bytes, Sequence[FetchPartitionData]]],
     throttle_ms: int = 0,
-) -> list[Buffer]:
+) -> list[Piece]:
     """The answer's body, v4-18, as buffers for a gathering write: records are passed on, never copied."""
     flexible = version >= FIRST_FLEXIBLE
-    buffers: list[Buffer] = []
+    buffers: list[Piece] = []
     out = bytearray(INT32.pack(throttle_ms))
     if version >= FIRST_WITH_SESSIONS:
         out += _ERROR_SESSION.pack(error_code, session_id)

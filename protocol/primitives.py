@@ -7,11 +7,22 @@ import binascii
 import uuid
 from functools import lru_cache
 from struct import Struct
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from oncelog.protocol.crc import crc32c as _crc32c
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+class StoredBytes(Protocol):
+    """Bytes of which only the number is known yet."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, start: int, size: int) -> bytes: ...
+
+
+Piece: TypeAlias = Buffer | StoredBytes
 
 INT32_MAX: Final = 2**31 - 1
 NO_PRODUCER_ID: Final = -1

@@ -47,6 +47,11 @@ class Descriptors:
         self._pins[path] = self._pins.get(path, 0) + 1
         return file
 
+    @property
+    def pins_are_many(self) -> bool:
+        """Half of what may be open is held already: who can do without a pin should."""
+        return len(self._pins) >= self._limit // 2
+
     def unpin(self, path: str) -> None:
         left = self._pins[path] - 1
         if left:

@@ -44,6 +44,8 @@ Waiter = Callable[[KafkaError | None], None]
 
 _CLIENT = AppendOrigin.CLIENT  # bound once: in Python 3.11 each look into an enum is a function call
 
+_EVERYTHING = 1 << 62  # bytes
+
 _log = logging.getLogger(__name__)
 
 
@@ -417,9 +419,14 @@ class Log:
     def readable_end(self, isolation: IsolationLevel | int) -> int:
         return self.last_stable_offset if isolation else self.high_watermark
 
-    def read(self, offset: int, max_bytes: int, *, isolation: IsolationLevel | int, min_one_message: bool) -> FetchData:
-        """Stored batches from the one that holds `offset`, of one segment, whole. Raises KafkaError(OFFSET_OUT_OF_RANGE, 56)."""
-        return self.reader.read(offset, max_bytes, isolation, min_one_message)
+    def read(
+        self, offset: int, max_bytes: int, *, isolation: IsolationLevel | int, min_one_message: bool, in_memory: int = _EVERYTHING
+    ) -> FetchData:
+        """Stored batches from the one that holds `offset`, of one segment, whole; longer than `in_memory` bytes: `StoredRecords`.
+
+        Raises KafkaError(OFFSET_OUT_OF_RANGE, 56).
+        """
+        return self.reader.read(offset, max_bytes, isolation, min_one_message, in_memory)
 
     def offset_for_timestamp(self, timestamp: int, isolation: IsolationLevel | int) -> tuple[int, int, int]:
         """(offset, timestamp, leader epoch) for ListOffsets, -1 to -6 included; (-1, -1, -1) for none. Raises KafkaError(56)."""

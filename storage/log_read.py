@@ -14,6 +14,7 @@ from oncelog.protocol.records import HEADER_SIZE, CorruptBatch, iter_records
 from oncelog.storage import producer_files, producer_replay
 from oncelog.storage.env import Buffer
 from oncelog.storage.segment import DamagedSegment, Segment
+from oncelog.storage.stored_records import StoredRecords
 from oncelog.storage.txn_index import AbortedTxn, collect_aborted, encode_aborted
 
 if TYPE_CHECKING:
@@ -28,9 +29,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class FetchData:
-    """`records`: whole stored batches, the first of which may begin below the asked offset. `aborted` is None for read_uncommitted."""
+    """`records`: whole stored batches, the first of which may begin below the asked offset; of a long answer only where they are.
+    `aborted` is None for read_uncommitted.
+    """
 
-    records: Buffer
+    records: Buffer | StoredRecords
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int
@@ -47,7 +50,7 @@ class Reader:
         self._replaced = 0
         self._vouched: dict[int, tuple[int, int]] | None = None
 
-    def read(self, offset: int, max_bytes: int, isolation: IsolationLevel | int, min_one_message: bool) -> FetchData:
+    def read(self, offset: int, max_bytes: int, isolation: IsolationLevel | int, min_one_message: bool, in_memory: int) -> FetchData:
         log = self._log
         if log.offline is not None:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log for partition {log.topic_partition} is offline: {log.offline}")
@@ -61,7 +64,9 @@ class Reader:
         while True:
             try:
                 found = self._find(offset, end) if offset < end else None
-                data, next_offset, beyond = (b"", -1, 0) if found is None else self._read(*found, end, max_bytes, min_one_message)
+                data, next_offset, beyond = (
+                    (b"", -1, 0) if found is None else self._read(*found, end, max_bytes, min_one_message, in_memory)
+                )
                 aborted: list[AbortedTxn] | None = [] if isolation else None
                 if isolation and data and found is not None:
                     aborted = self._aborted(offset, max(next_offset, self._upper_bound(found[0], beyond)))
@@ -81,10 +86,12 @@ class Reader:
                 error = problem
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while reading {log.topic_partition}: {error}") from error
 
-    def _read(self, segment: Segment, position: int, end: int, max_bytes: int, min_one_message: bool) -> tuple[bytes, int, int]:
+    def _read(
+        self, segment: Segment, position: int, end: int, max_bytes: int, min_one_message: bool, in_memory: int
+    ) -> tuple[bytes | StoredRecords, int, int]:
         """Whole batches below `end`, the offset behind them (-1: none), and the position behind everything that was asked for."""
         end_position = self._end_position(segment, end)
-        data, next_offset = segment.read(position, max_bytes, end_position, min_one_message=min_one_message)
+        data, next_offset = segment.records(position, max_bytes, end_position, min_one_message=min_one_message, in_memory=in_memory)
         if data and next_offset >= 0 and position + len(data) <= segment.size:
             self._remember(next_offset, segment, position + len(data))
         return data, next_offset, min(position + max(max_bytes, len(data)), end_position)

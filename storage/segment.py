@@ -18,6 +18,7 @@ from oncelog.storage.descriptors import Descriptors
 from oncelog.storage.env import Buffer
 from oncelog.storage.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from oncelog.storage.offset_index import OffsetIndex
+from oncelog.storage.stored_records import StoredRecords, find_end
 from oncelog.storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from oncelog.storage.time_index import TimeIndex
 from oncelog.storage.txn_index import ENTRY_BYTES as TXN_ENTRY_BYTES
@@ -536,6 +537,22 @@ class Segment:
         data, next_offset = self._read(position, max_bytes, end_position, min_one_message=min_one_message)
         if position < self.trusted_from and position + len(data) > self.walked_to:
             self._look_at(data, position)
+        return data, next_offset
+
+    def records(
+        self, position: int, max_bytes: int, end_position: int, *, min_one_message: bool, in_memory: int
+    ) -> tuple[bytes | StoredRecords, int]:
+        """As `read`, but what is longer than `in_memory` bytes stays in the file. Raises OSError, DamagedSegment."""
+        limit = min(position + max_bytes, end_position)
+        hold = not self._descriptors.pins_are_many
+        if limit - position > in_memory:
+            found = find_end(self, position, limit) if hold and (position >= self.trusted_from or limit <= self.walked_to) else None
+            if found is not None:
+                return StoredRecords(self._descriptors, self.log_path, position, found[0] - position), found[1]
+            max_bytes = min(max_bytes, _SCAN_BYTES)
+        data, next_offset = self.read(position, max_bytes, end_position, min_one_message=min_one_message)
+        if hold and len(data) > in_memory:
+            return StoredRecords(self._descriptors, self.log_path, position, len(data)), next_offset
         return data, next_offset
 
     def _read(self, position: int, max_bytes: int, end_position: int, *, min_one_message: bool) -> tuple[bytes, int]:

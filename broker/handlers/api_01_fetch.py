@@ -3,6 +3,7 @@
 v5: log start. v7: sessions. v9: leader epoch. v11: rack. v12: flexible. v13: topic ids. v15-18: replica fields, not for clients.
 Partitions are read in the request's order; the first that has anything gives at least one whole batch, after it the limits bind.
 Answered at once with enough bytes, an error found while reading, nothing to wait for or no time to; else parked until something changes.
+Of a long answer, and of any for a client with much in progress, the records are read when they are sent (`StoredRecords`).
 read_committed ends at the last stable offset and lists aborted transactions; control batches are sent, clients skip them.
 """
 
@@ -19,13 +20,14 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.hot import FetchPartition, FetchPartitionData, FetchRequest, pack_fetch_response, parse_fetch
 from oncelog.protocol.names import IsolationLevel, TopicPartition
-from oncelog.protocol.primitives import Buffer
+from oncelog.protocol.primitives import Piece
 from oncelog.storage.log import Log
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
 
 Result = tuple[Key, FetchPartitionData]
+IN_MEMORY_BYTES = 64 << 10  # of records of one answer, read at once: consumers that follow get no more
 
 
 @api(ApiKey.FETCH, 4, 18, raw=True)
@@ -86,7 +88,7 @@ class _Fetch:
         log = self.ctx.broker.logs.log(TopicPartition(topic, index))
         return log if log is not None else FetchPartitionData(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, aborted=())
 
-    def attempt(self, final: bool) -> list[Buffer] | None:
+    def attempt(self, final: bool) -> list[Piece] | None:
         """The answer, or None when it is worth waiting on."""
         request = self.request
         if self.context.incremental:
@@ -95,12 +97,13 @@ class _Fetch:
             return None
         results: list[Result] = []
         left = min(request.max_bytes, self.ctx.broker.config.server.fetch_max_bytes)
+        in_memory = IN_MEMORY_BYTES if self.ctx.connection.keeps_up else 0
         found, failed = 0, False
         for key, partition, target in self.targets:
             if isinstance(target, FetchPartitionData):
                 results.append((key, target))
                 continue
-            data = self._read(target, key[1], partition, min(partition.partition_max_bytes, left), found == 0)
+            data = self._read(target, key[1], partition, min(partition.partition_max_bytes, left), found == 0, in_memory - found)
             found += len(data.records)
             left = max(left - len(data.records), 0)
             failed = failed or data.error_code != 0
@@ -139,7 +142,7 @@ class _Fetch:
         at_end = partition.fetch_offset == log.readable_end(self.isolation)
         return at_end and partition.current_leader_epoch in (-1, log.leader_epoch) and not log.offline
 
-    def _read(self, log: Log, index: int, partition: FetchPartition, limit: int, at_least_one: bool) -> FetchPartitionData:
+    def _read(self, log: Log, index: int, partition: FetchPartition, limit: int, at_least_one: bool, in_memory: int) -> FetchPartitionData:
         epoch = partition.current_leader_epoch
         if self.request.replica_id >= 0:
             return FetchPartitionData(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -148,7 +151,9 @@ class _Fetch:
         if partition.last_fetched_epoch > log.leader_epoch:
             return FetchPartitionData(index, ErrorCode.OFFSET_OUT_OF_RANGE)
         try:
-            data = log.read(partition.fetch_offset, limit, isolation=self.isolation, min_one_message=at_least_one)
+            data = log.read(
+                partition.fetch_offset, limit, isolation=self.isolation, min_one_message=at_least_one, in_memory=max(in_memory, 0)
+            )
         except KafkaError as error:
             return FetchPartitionData(index, error.code)
         aborted = None if data.aborted is None else [(txn.producer_id, txn.first_offset) for txn in data.aborted]

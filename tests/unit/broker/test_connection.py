@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import random
 import struct
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from oncelog.broker.answer_stream import PIECE_BYTES, TURN_BYTES, UnreadAnswers
 from oncelog.broker.auth.sasl import SaslSettings, SaslState
 from oncelog.broker.connection import MAX_PENDING_ANSWERS, BlockedRequests, Connection
 from oncelog.broker.dispatch import CloseConnection
 from oncelog.broker.request_memory import FREE_BYTES, RequestMemory
+from oncelog.storage.descriptors import Descriptors
+from oncelog.storage.env import OsFileSystem
+from oncelog.storage.stored_records import StoredRecords
 
 
 class Transport:
@@ -39,6 +45,9 @@ class Transport:
     def abort(self) -> None:
         self.aborted = True
 
+    def get_write_buffer_size(self) -> int:
+        return 100
+
     def is_closing(self) -> bool:
         return self.closed or self.aborted
 
@@ -62,6 +71,7 @@ class Listener:
         self._sasl = sasl
         self.receive_buffer = memoryview(bytearray(256))
         self.request_memory = RequestMemory(1 << 20, lambda: 0.0)
+        self.unread = UnreadAnswers(1 << 20)
         self.told: list[str] = []
 
     def new_sasl_state(self) -> SaslState | None:
@@ -82,6 +92,7 @@ class Handler:
         self.seen: list[bytes] = []
         self.parked: dict[bytes, asyncio.Future[Any]] = {}
         self.failures: list[BaseException] = []
+        self.stored: Any = None
         self.clock = self
 
     def monotonic_ms(self) -> float:
@@ -103,6 +114,8 @@ class Handler:
             connection.authenticated("User:alice")
         if text == b"last":
             connection.close_after_response()
+        if text.startswith(b"stored"):
+            return (text, b" with ", self.stored)
         if text.startswith(b"large"):
             return (text, b" with ", b"records")
         return (text[:1].upper(), text[1:].upper())
@@ -352,3 +365,83 @@ def test_before_authentication_requests_are_short() -> None:
     wire.feed(frames(b"login", b"l" * 2000))
     assert not wire.transport.closed
     assert wire.answers() == [b"LOGIN", b"L" * 2000]
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> StoredRecords:
+    path = tmp_path / "records"
+    path.write_bytes(random.Random(1).randbytes(3 << 20))
+    return StoredRecords(Descriptors(OsFileSystem(), 10), str(path), 1000, 2 << 20)
+
+
+def test_a_long_answer_is_read_as_the_client_takes_it(stored: StoredRecords) -> None:
+    """One piece each time, in order with the answers around it; what the client asks meanwhile waits."""
+    wire = Wire()
+    wire.handler.stored = stored
+    wire.transport.full = wire.connection
+    wire.feed(frames(b"stored1", b"a", b"stored2", b"b"))
+    taken = 0
+    while len(wire.transport.written) > taken:
+        assert len(wire.transport.written) - taken <= PIECE_BYTES + 100
+        taken = len(wire.transport.written)
+        wire.connection.resume_writing()
+    records = stored.read(0, len(stored))
+    assert wire.answers() == [b"stored1 with " + records, b"A", b"stored2 with " + records, b"B"]
+    wire.transport.full = None
+    wire.feed(frames(b"c"))
+    assert wire.answers()[-1] == b"C"
+    assert not wire.transport.reading_paused
+
+
+def test_a_client_that_takes_all_leaves_room_for_others(stored: StoredRecords) -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        wire.handler.stored = stored
+        wire.feed(frames(b"stored", b"a", b"stored", b"b"))
+        assert TURN_BYTES <= len(wire.transport.written) < TURN_BYTES + 2 * PIECE_BYTES
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert [len(answer) for answer in wire.answers()] == [len(stored) + 12, 1, len(stored) + 12, 1]
+
+    asyncio.run(scenario())
+
+
+def test_many_long_answers_at_once_go_out_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    path.write_bytes(b"r" * 100)
+    wire = Wire()
+    wire.handler.stored = StoredRecords(Descriptors(OsFileSystem(), 10), str(path), 0, 100)
+    wire.transport.full = wire.connection
+    wire.feed(frames(*[b"stored%d" % number for number in range(MAX_PENDING_ANSWERS * 2)]))
+    wire.transport.full = None
+    wire.connection.resume_writing()
+    assert wire.answers() == [b"stored%d with " % number + b"r" * 100 for number in range(MAX_PENDING_ANSWERS * 2)]
+
+
+def test_records_that_cannot_be_read_end_the_connection(stored: StoredRecords, tmp_path: Path) -> None:
+    """Its length has been promised."""
+    wire = Wire()
+    wire.handler.stored = stored
+    wire.transport.full = wire.connection
+    wire.feed(frames(b"stored"))
+    (tmp_path / "records").write_bytes(b"")
+    wire.connection.resume_writing()
+    assert wire.transport.aborted
+    assert isinstance(wire.handler.failures[0], OSError)
+
+
+def test_the_answers_that_are_unread_for_longest_give_way() -> None:
+    unread = UnreadAnswers(250)
+    wires = [Wire() for _ in range(4)]
+    for wire in wires:
+        wire.listener.unread = unread
+    for wire in wires[:2]:
+        wire.connection.pause_writing()
+    wires[0].connection.resume_writing()
+    wires[0].connection.pause_writing()
+    wires[2].connection.pause_writing()
+    assert [wire.transport.aborted for wire in wires] == [False, True, False, False]
+    wires[0].connection.connection_lost(None)
+    wires[3].connection.pause_writing()
+    assert not wires[2].transport.aborted
+    assert unread.total == 200
