@@ -13,7 +13,8 @@ from oncelog.protocol.primitives import Buffer, Piece
 from oncelog.storage.stored_records import StoredRecords
 
 PIECE_BYTES = 64 << 10
-TURN_BYTES = 1 << 20  # sent in one turn of the loop at most, so that a fast reader of long answers leaves room for others
+LONG_PIECE_BYTES = 1 << 20  # while little is unread: fewer calls for those who read fast
+TURN_BYTES = 2 << 20  # sent in one turn of the loop at most, so that a fast reader of long answers leaves room for others
 
 Answer = Sequence[Piece]
 
@@ -36,8 +37,8 @@ class AnswerStream:
     def done(self) -> bool:
         return not self._parts
 
-    def next_pieces(self) -> list[Buffer]:
-        """What to send next: some small parts, and at most one piece from a file. Raises OSError."""
+    def next_pieces(self, size: int) -> list[Buffer]:
+        """What to send next: some small parts, and at most one piece of `size` bytes from a file. Raises OSError."""
         pieces: list[Buffer] = []
         while self._parts:
             part = self._parts[0]
@@ -45,7 +46,7 @@ class AnswerStream:
                 pieces.append(cast("Buffer", part))
                 self._parts.popleft()
                 continue
-            piece = part.read(self._at, PIECE_BYTES)
+            piece = part.read(self._at, size)
             pieces.append(piece)
             self._at += len(piece)
             if self._at == len(part):
@@ -75,6 +76,11 @@ class UnreadAnswers:
     @property
     def total(self) -> int:
         return self._total
+
+    @property
+    def piece_bytes(self) -> int:
+        """How much to read at a time of a long answer."""
+        return LONG_PIECE_BYTES if self._total < self._limit // 8 else PIECE_BYTES
 
     def stopped(self, reader: Reader, size: int) -> None:
         """`reader` leaves `size` bytes unread."""

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from oncelog.broker import refusals
-from oncelog.broker.answer_stream import TURN_BYTES, Answer, AnswerStream
+from oncelog.broker.answer_stream import PIECE_BYTES, TURN_BYTES, Answer, AnswerStream
 from oncelog.broker.auth.mechanisms import ANONYMOUS
 from oncelog.broker.dispatch import CloseConnection
 from oncelog.broker.request_memory import FREE_BYTES, IncompleteRequest
@@ -346,7 +346,7 @@ class Connection(asyncio.BufferedProtocol):
                 asyncio.get_running_loop().call_soon(self._go_on)
                 return
             try:
-                pieces = stream.next_pieces()
+                pieces = stream.next_pieces(self._listener.unread.piece_bytes)
             except OSError as error:
                 self._handler.log_failure(self, error)
                 self.abort()
@@ -424,9 +424,11 @@ class Connection(asyncio.BufferedProtocol):
         self._max_frame_bytes = self._listener.max_frame_bytes
 
     @property
-    def keeps_up(self) -> bool:
-        """Nothing but the request at hand waits to be answered or to be read."""
-        return not self._paused and self._stream is None and len(self._slots) <= 1
+    def at_once_bytes(self) -> int:
+        """How much of an answer may be read before it is sent: a piece, when it is sent in this turn; nothing, when much waits."""
+        if self._paused or self._stream is not None or len(self._slots) > 1:
+            return 0
+        return PIECE_BYTES if self._slots else self._listener.unread.piece_bytes
 
     @property
     def listener_name(self) -> str:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
 
 Result = tuple[Key, FetchPartitionData]
-IN_MEMORY_BYTES = 64 << 10  # of records of one answer, read at once: consumers that follow get no more
 
 
 @api(ApiKey.FETCH, 4, 18, raw=True)
@@ -97,7 +96,7 @@ class _Fetch:
             return None
         results: list[Result] = []
         left = min(request.max_bytes, self.ctx.broker.config.server.fetch_max_bytes)
-        in_memory = IN_MEMORY_BYTES if self.ctx.connection.keeps_up else 0
+        in_memory = self.ctx.connection.at_once_bytes
         found, failed = 0, False
         for key, partition, target in self.targets:
             if isinstance(target, FetchPartitionData):

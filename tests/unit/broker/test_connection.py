@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oncelog.broker.answer_stream import PIECE_BYTES, TURN_BYTES, UnreadAnswers
+from oncelog.broker.answer_stream import LONG_PIECE_BYTES, PIECE_BYTES, TURN_BYTES, UnreadAnswers
 from oncelog.broker.auth.sasl import SaslSettings, SaslState
 from oncelog.broker.connection import MAX_PENDING_ANSWERS, BlockedRequests, Connection
 from oncelog.broker.dispatch import CloseConnection
@@ -370,13 +370,15 @@ def test_before_authentication_requests_are_short() -> None:
 @pytest.fixture
 def stored(tmp_path: Path) -> StoredRecords:
     path = tmp_path / "records"
-    path.write_bytes(random.Random(1).randbytes(3 << 20))
-    return StoredRecords(Descriptors(OsFileSystem(), 10), str(path), 1000, 2 << 20)
+    path.write_bytes(random.Random(1).randbytes(4 << 20))
+    return StoredRecords(Descriptors(OsFileSystem(), 10), str(path), 1000, 3 << 20)
 
 
 def test_a_long_answer_is_read_as_the_client_takes_it(stored: StoredRecords) -> None:
     """One piece each time, in order with the answers around it; what the client asks meanwhile waits."""
-    wire = Wire()
+    wire, unread = Wire(), Wire()
+    unread.listener.unread = wire.listener.unread = UnreadAnswers(500)
+    unread.connection.pause_writing()
     wire.handler.stored = stored
     wire.transport.full = wire.connection
     wire.feed(frames(b"stored1", b"a", b"stored2", b"b"))
@@ -398,7 +400,7 @@ def test_a_client_that_takes_all_leaves_room_for_others(stored: StoredRecords) -
         wire = Wire()
         wire.handler.stored = stored
         wire.feed(frames(b"stored", b"a", b"stored", b"b"))
-        assert TURN_BYTES <= len(wire.transport.written) < TURN_BYTES + 2 * PIECE_BYTES
+        assert TURN_BYTES <= len(wire.transport.written) < TURN_BYTES + LONG_PIECE_BYTES
         for _ in range(20):
             await asyncio.sleep(0)
         assert [len(answer) for answer in wire.answers()] == [len(stored) + 12, 1, len(stored) + 12, 1]
