@@ -66,10 +66,7 @@ class ProducerEntry(NamedTuple):
 
 def used_slots(data: bytes, entry_bytes: int) -> int:
     """Entries in front of the zero padding of a pre-sized index (Kafka trims it on roll and on a clean stop only)."""
-    count = len(data) // entry_bytes
-    while count and not any(data[(count - 1) * entry_bytes : count * entry_bytes]):
-        count -= 1
-    return count
+    return min(-(-len(data.rstrip(b"\0")) // entry_bytes), len(data) // entry_bytes)
 
 
 def parse_offset_index(data: bytes, base_offset: int) -> list[OffsetEntry]:

@@ -7,7 +7,6 @@ cut bytes go to `quarantine-…` files, which Kafka ignores, and one line of the
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +16,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from oncelog.protocol.names import TopicPartition
-from oncelog.protocol.records import HEADER_SIZE
 from oncelog.storage import producer_files
 from oncelog.storage.config import LogConfig
 from oncelog.storage.descriptors import Descriptors
 from oncelog.storage.env import Env, FileSystem
+from oncelog.storage.epoch_recovery import load_epochs, settle_epochs
 from oncelog.storage.flush import Flusher
 from oncelog.storage.index_sanity import look_at_indexes
 from oncelog.storage.leader_epochs import LeaderEpochs
@@ -76,6 +75,8 @@ def open_log(
     if not segments:
         base = max(remembered.log_start, remembered.high_watermark, 0)
         segments = [Segment.create(descriptors, folder, base, config.index_interval_bytes, env.clock.time_ms())]
+    epochs = LeaderEpochs(fs, folder)
+    load_epochs(epochs, segments)
     known = read_missing(fs, folder)
     missing: Ranges = []
     first = remembered.log_start if lost_files and remembered.known_start < 0 else remembered.known_start
@@ -103,8 +104,7 @@ def open_log(
         else:
             syncs.append(sync)
     start = _log_start(segments, remembered, end, topic_partition)
-    epochs = LeaderEpochs(fs, folder)
-    _load_epochs(epochs, segments, start, end)
+    settle_epochs(epochs, segments, start, end)
     snapshots = _drop_stray_snapshots(env, folder, segments, end)
     aborted: dict[int, list[AbortedTxn]] = {}
     state = state_at(fs, folder, segments, segments[0].base_offset, end, aborted)
@@ -326,22 +326,3 @@ def _log_start(segments: list[Segment], remembered: Remembered, end: int, topic_
         _log.error("checkpointed log start refused partition=%s log_start=%d log_end=%d", topic_partition, start, end)
         return segments[0].base_offset
     return start
-
-
-def _load_epochs(epochs: LeaderEpochs, segments: list[Segment], start: int, end: int) -> None:
-    """From the checkpoint, or from the batches when it is absent, damaged or contradicted by them."""
-    epochs.load()
-    epochs.truncate_from_end(end)
-    first = next((segment for segment in segments if segment.size >= HEADER_SIZE), None)
-    if first is None:
-        return
-    if not epochs.entries or epochs.entries[0][1] > max(start, first.base_offset):
-        epochs.entries = []
-        for segment in segments:
-            for _, header in segment.headers():
-                if header.partition_leader_epoch > epochs.latest:
-                    epochs.assign(header.partition_leader_epoch, header.base_offset)
-        epochs.dirty = True
-        _log.warning("leader epochs rebuilt folder=%s entries=%d", first.folder, len(epochs.entries))
-    with contextlib.suppress(IndexError):
-        epochs.truncate_from_start(start)

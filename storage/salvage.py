@@ -44,6 +44,10 @@ class _Walk:
     holes: list[Hole] = field(default_factory=list)
     mended: int = 0
 
+    def known_epoch(self, offset: int) -> int:
+        """The leader epoch that the checkpoint gives to `offset`, -1 for none."""
+        return self.segment.epochs.epoch_of(offset) if self.segment.epochs is not None else -1
+
 
 def check_segment(
     segment: Segment,
@@ -65,6 +69,7 @@ def check_segment(
     """
     size = segment.size
     walk = _Walk(segment, segment.base_offset)
+    walk.epoch = max(walk.known_epoch(segment.base_offset), 0)
     position = 0
     if tail is not None:
         position = tail[0]
@@ -149,13 +154,25 @@ def _good_batch(walk: _Walk, position: int) -> BatchHeader | None:
         _refuse_legacy(segment, position, header)
     if header.magic != CURRENT_MAGIC or size < HEADER_SIZE or position + size > segment.size or header.last_offset_delta < 0:
         return None
-    if header.base_offset < walk.next_offset or header.partition_leader_epoch < walk.epoch:
+    if header.base_offset < walk.next_offset or not _epoch_fits(walk, position, header):
         return None
     if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET or not _crc_holds(segment, position, size, header.crc):
         return None
     if header.base_offset > walk.next_offset or header.partition_leader_epoch > walk.epoch:
         return header if _fits_what_follows(walk, position, header) else None
     return header
+
+
+def _epoch_fits(walk: _Walk, position: int, header: BatchHeader) -> bool:
+    """The epoch is what the checkpoint says; behind its last line it may rise, with more than one batch."""
+    known, epochs = walk.known_epoch(header.base_offset), walk.segment.epochs
+    if known < 0 or epochs is None:
+        return header.partition_leader_epoch >= walk.epoch
+    if header.partition_leader_epoch == known:
+        return True
+    following = walk.segment.read_at(position + header.size_bytes, HEADER_SIZE)
+    new = known == epochs.latest < header.partition_leader_epoch
+    return new and len(following) == HEADER_SIZE and parse_header(following).partition_leader_epoch == header.partition_leader_epoch
 
 
 def _crc_holds(segment: Segment, position: int, size: int, crc: int) -> bool:
@@ -227,7 +244,7 @@ def _mend(walk: _Walk, position: int, end: int, durable: int, *, clean: bool) ->
     for size in dict.fromkeys((claimed, end - position)):
         if not HEADER_SIZE <= size <= segment.size - position or not _crc_holds(segment, position, size, header.crc):
             continue
-        if header.crc == walk.last_crc or header.last_offset_delta < 0:
+        if (header.crc == walk.last_crc and header.base_offset != walk.next_offset) or header.last_offset_delta < 0:
             return None  # the batch before once more
         behind_at = position + size
         behind = segment.read_at(behind_at, HEADER_SIZE)
@@ -240,8 +257,9 @@ def _mend(walk: _Walk, position: int, end: int, durable: int, *, clean: bool) ->
         if base_offset < walk.next_offset:
             return None
         header.base_offset, header.batch_length, header.magic = base_offset, size - LOG_OVERHEAD, CURRENT_MAGIC
-        header.partition_leader_epoch = walk.epoch
-        front = _FRONT.pack(base_offset, header.batch_length, walk.epoch, CURRENT_MAGIC)
+        known_epoch = walk.known_epoch(base_offset)
+        header.partition_leader_epoch = known_epoch if known_epoch >= 0 else walk.epoch
+        front = _FRONT.pack(base_offset, header.batch_length, header.partition_leader_epoch, CURRENT_MAGIC)
         segment.overwrite(position, front)
         walk.mended += 1
         _log.warning("batch header mended segment=%s position=%d offset=%d", segment.log_path, position, base_offset)

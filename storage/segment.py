@@ -16,6 +16,7 @@ from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
 from oncelog.storage.descriptors import Descriptors
 from oncelog.storage.env import Buffer
+from oncelog.storage.leader_epochs import LeaderEpochs
 from oncelog.storage.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from oncelog.storage.offset_index import OffsetIndex
 from oncelog.storage.stored_records import StoredRecords, find_end
@@ -74,6 +75,7 @@ class Segment:
         "bytes_since_index",
         "created_ms",
         "damaged_at",
+        "epochs",
         "folder",
         "index_interval_bytes",
         "log_path",
@@ -100,6 +102,7 @@ class Segment:
         self.txn_index_checked = False
         self.was_cut = False
         self.damaged_at: int | None = None  # the last of the offsets from which on batches had to be taken out
+        self.epochs: LeaderEpochs | None = None  # what an earlier process wrote has these
         self.trusted_from = size  # bytes from here on were written or checked by this process
         self.walked_to = 0  # and those below here were looked at when they were first read
         self._first_timestamp: int | None = None
@@ -579,6 +582,8 @@ class Segment:
             end = at + header.size_bytes
             right = header.magic == CURRENT_MAGIC and expected <= header.base_offset <= header.last_offset
             if not right or header.last_offset - self.base_offset > MAX_RELATIVE_OFFSET or crc32c(data[at + CRC_START : end]) != header.crc:
+                raise DamagedSegment(self, position + at)
+            if self.epochs is not None and self.epochs.epoch_of(header.base_offset) not in (header.partition_leader_epoch, -1):
                 raise DamagedSegment(self, position + at)
             at, expected = end, header.next_offset
         if position <= self.walked_to:
