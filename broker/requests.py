@@ -12,6 +12,7 @@ from oncelog.broker.connection import BlockedRequests, Connection, Slot
 from oncelog.broker.context import BrokerContext, RequestContext
 from oncelog.broker.dispatch import Api, CloseConnection
 from oncelog.broker.sasl_tokens import take_bare_token
+from oncelog.broker.splitting import handled_in_turns, split_of
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.header import parse_request_header, response_header
@@ -69,6 +70,9 @@ class RequestHandler:
         assert api.handle is not None
         if api.raw:
             return api.handle(body, ctx)
+        split = split_of(api, ctx.api_version, body)
+        if split is not None:
+            return handled_in_turns(api, split, body, ctx)
         from oncelog.protocol import messages
 
         request = messages.decode_request(api.key, ctx.api_version, body) if ctx.api_version >= 0 else None
@@ -86,6 +90,8 @@ def _finish(api: Api, version: int, correlation_id: int, value: Any) -> list[Pie
     head = response_header(api.key, version, correlation_id)
     if api.raw:
         return [head, *value]
+    if isinstance(value, bytearray):
+        return [head, value]  # encoded already
     from oncelog.protocol import messages
 
     return [head, messages.encode_response(api.key, version, value)]

@@ -1,21 +1,37 @@
 """Work that one turn of the loop must not hold: it comes as a generator, which says where a turn ends.
 
-It yields None to let others have their turn, or a call for another thread and is sent what that gives. How much a turn takes is counted,
-not timed, so that a simulation repeats itself.
+It yields None to let others have their turn, a call for another thread, or a future; it is sent what they give. How much a turn takes is
+counted, not timed, so that a simulation repeats itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+from oncelog.broker.connection import BlockedRequests
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
-Job: TypeAlias = Callable[[], Any]
+Job: TypeAlias = Callable[[], Any] | asyncio.Future[Any]
 Steps: TypeAlias = Generator[Job | None, Any, T]
 
 MAX_WITH_JOBS: Final = 2  # works that may hold what another thread made for them, which may be large
+
+
+def at_once(steps: Steps[T]) -> T:
+    """What `steps` return, their turns ignored; they must not ask for anything."""
+    try:
+        while next(steps) is None:
+            pass
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise AssertionError("steps that ask for something are not taken at once")
 
 
 class Turns:
@@ -31,6 +47,10 @@ class Turns:
         """Is there work that has not ended?"""
         return bool(self._tasks)
 
+    def answer(self, steps: Steps[Any], encode: Callable[[Any], Any] | None = None) -> BlockedRequests:
+        """A handler's answer that `steps` will return: a value, or itself something to wait for. `encode` is called by another thread."""
+        return BlockedRequests(self.go_on(_settled(steps, encode), None))
+
     def go_on(self, steps: Steps[T], job: Job | None) -> asyncio.Task[T]:
         """The rest of `steps`, which has just yielded `job`; what it returns or raises is the task's."""
         task = asyncio.get_running_loop().create_task(self._go_on(steps, job))
@@ -42,7 +62,7 @@ class Turns:
         placed = False
         try:
             while True:
-                if job is not None and not placed:
+                if job is not None and not placed and not isinstance(job, asyncio.Future):
                     await self._places.acquire()
                     placed = True
                 job = await self._next(steps, job)
@@ -60,15 +80,20 @@ class Turns:
             if job is None:
                 await asyncio.sleep(0)
                 return next(steps)
-            if self._thread is None:
-                self._thread = ThreadPoolExecutor(1, "oncelog-turns")
             try:
-                made = await asyncio.get_running_loop().run_in_executor(self._thread, job)
+                made = await (job if isinstance(job, asyncio.Future) else self._in_thread(job))
             except Exception as error:  # it belongs to who asked for the call
                 return steps.throw(error)
             return steps.send(made)
         except StopIteration as end:
             raise _Ended(end.value) from None
+
+    def _in_thread(self, call: Callable[[], Any]) -> asyncio.Future[Any]:
+        if self._thread is None:
+            from concurrent.futures import ThreadPoolExecutor  # a start can do without
+
+            self._thread = ThreadPoolExecutor(MAX_WITH_JOBS, "oncelog-turns")
+        return asyncio.get_running_loop().run_in_executor(self._thread, call)
 
     def close(self) -> None:
         """Give up what is under way: nobody is left to be answered."""
@@ -76,6 +101,15 @@ class Turns:
             task.cancel()
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _settled(steps: Steps[Any], encode: Callable[[Any], Any] | None) -> Steps[Any]:
+    reply = yield from steps
+    if isinstance(reply, BlockedRequests):
+        reply = reply.future
+    if isinstance(reply, asyncio.Future):
+        reply = yield reply
+    return reply if encode is None else (yield partial(encode, reply))
 
 
 class _Ended(Exception):

@@ -18,6 +18,7 @@ from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.topic_access import NOT_REQUESTED, authorized_operations, cluster_operations, may_topic
 from oncelog.broker.topic_creation import check_new_topic
 from oncelog.broker.topic_names import topic_name_problem
+from oncelog.broker.turns import Steps, at_once
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from oncelog.storage.topic import Topic
 
 _NO_ID = uuid.UUID(int=0)
+TOPICS_A_TURN = 500
 
 
 @api(ApiKey.METADATA, 0, 13, raw=True)
@@ -43,8 +45,16 @@ def handle(body: memoryview, ctx: RequestContext) -> Any:
     problem = _problem(req, version)
     if problem is not ErrorCode.NONE:
         return [messages.encode_response(ApiKey.METADATA, version, _refused_whole(req, problem))]
+    if len(req.topics or ()) > TOPICS_A_TURN:
+        return ctx.broker.turns.answer(_answer(req, None, ctx))  # topics may change meanwhile: not to be kept
+    return at_once(_answer(req, key, ctx))
+
+
+def _answer(req: Any, key: Any, ctx: RequestContext) -> Steps[Any]:
+    """The buffers, or a future of them."""
+    cache, version = ctx.broker.metadata, ctx.api_version
     making = Settling()
-    topics, cacheable = _topics(req, ctx, making)
+    topics, cacheable = yield from _topics(req, ctx, making)
     answer = messages.MetadataResponse(
         brokers=cache.brokers(ctx),
         cluster_id=ctx.broker.cluster_id,
@@ -66,7 +76,7 @@ def handle(body: memoryview, ctx: RequestContext) -> Any:
 _Told = tuple[str | None, bytes]
 
 
-def _topics(req: Any, ctx: RequestContext, making: Settling) -> tuple[list[_Told], bool]:
+def _topics(req: Any, ctx: RequestContext, making: Settling) -> Steps[tuple[list[_Told], bool]]:
     """Names with their packed entries, and whether the answer may be given again."""
     broker, version = ctx.broker, ctx.api_version
     if req.topics is None or (version == 0 and not req.topics):
@@ -77,10 +87,12 @@ def _topics(req: Any, ctx: RequestContext, making: Settling) -> tuple[list[_Told
         return [(None, _by_id(topic_id, req, ctx)) for topic_id in ids], True
     entries: list[_Told] = []
     unchanged = True
-    for name in dict.fromkeys(asked.name for asked in req.topics):
+    for number, name in enumerate(dict.fromkeys(asked.name for asked in req.topics), 1):
         entry, made = _by_name(name, req, ctx, making)
         entries.append((name, entry))
         unchanged = unchanged and not made
+        if number % TOPICS_A_TURN == 0:
+            yield None
     return entries, unchanged
 
 

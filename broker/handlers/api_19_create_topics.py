@@ -20,10 +20,12 @@ from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.assignments import check_new_partitions, check_replicas
 from oncelog.broker.handlers.topic_access import may_topic
 from oncelog.broker.topic_creation import check_new_topic
+from oncelog.broker.turns import Steps, at_once
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
+TOPICS_A_TURN = 50
 _DEFAULT = -1
 _METADATA_TOPIC = "__cluster_metadata"
 _FIRST_WITH_DETAILS = 5
@@ -37,16 +39,23 @@ def handle(req: Any, ctx: RequestContext) -> Any:
         check_new_partitions(sum(_partitions_of(topic, ctx) for topic in req.topics))
     except KafkaError as refused:
         return messages.CreateTopicsResponse(topics=[_refused(name, refused.code, refused.message) for name in named])
+    steps = _create_all(req, named, ctx)
+    return ctx.broker.turns.answer(steps) if len(req.topics) > TOPICS_A_TURN else at_once(steps)
+
+
+def _create_all(req: Any, named: Counter[str], ctx: RequestContext) -> Steps[Any]:
     results: list[Any] = []
     making = Settling()
     told = _Configs(ctx)
-    for topic in req.topics:
+    for number, topic in enumerate(req.topics, 1):
         if named[topic.name] > 1:
             continue
         try:
             results.append(_create(topic, ctx, req.timeout_ms, None if req.validate_only else making, told))
         except KafkaError as refused:
             results.append(_refused(topic.name, refused.code, refused.message))
+        if number % TOPICS_A_TURN == 0:
+            yield None
     results += [_refused(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, count in named.items() if count > 1]
     return making.reply(lambda: messages.CreateTopicsResponse(topics=[_made(one, making.failed.get(one.name)) for one in results]))
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import shutil
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.administration import may
+from oncelog.broker.turns import Steps, at_once
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
@@ -21,7 +23,9 @@ from oncelog.protocol.names import TopicPartition
 
 if TYPE_CHECKING:
     from oncelog.storage.log_manager import LogManager
-    from oncelog.storage.topic import Topic
+
+PARTITIONS_A_TURN = 1000
+TOPICS_A_TURN = 100
 
 
 @api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5)
@@ -35,11 +39,32 @@ def handle(req: Any, ctx: RequestContext) -> Any:
         asked = defaultdict(set)
         for topic in req.topics:
             asked[topic.topic].update(topic.partitions)
+    steps = _describe(logs, asked)
+    if sum(topic.partitions for topic in logs.topics.all()) > PARTITIONS_A_TURN:
+        return ctx.broker.turns.answer(steps, partial(messages.encode_response, ApiKey.DESCRIBE_LOG_DIRS, ctx.api_version))
+    return at_once(steps)
+
+
+def _describe(logs: LogManager, asked: dict[str, set[int]] | None) -> Steps[Any]:
+    told: list[Any] = []
+    for topic in list(logs.topics.all()):
+        if asked is not None and topic.name not in asked:
+            continue
+        every = range(topic.partitions)
+        numbers = list(every) if asked is None else sorted(asked[topic.name].intersection(every))
+        partitions: list[Any] = []
+        for start in range(0, len(numbers), PARTITIONS_A_TURN):
+            partitions += _partitions(topic.name, logs, numbers[start : start + PARTITIONS_A_TURN])
+            if len(numbers) > PARTITIONS_A_TURN:
+                yield None
+        told.append(messages.DescribeLogDirsResponse.DescribeLogDirsResult.DescribeLogDirsTopic(name=topic.name, partitions=partitions))
+        if len(told) % TOPICS_A_TURN == 0:
+            yield None
     volume = shutil.disk_usage(logs.data_dir)
     result = messages.DescribeLogDirsResponse.DescribeLogDirsResult(
         error_code=0,
         log_dir=str(logs.data_dir),
-        topics=[_topic(topic, logs, asked) for topic in logs.topics.all() if asked is None or topic.name in asked],
+        topics=told,
         total_bytes=volume.total,
         usable_bytes=volume.free,
         is_cordoned=False,
@@ -47,18 +72,9 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return messages.DescribeLogDirsResponse(error_code=0, results=[result])
 
 
-def _topic(topic: Topic, logs: LogManager, asked: dict[str, set[int]] | None) -> Any:
-    kind = messages.DescribeLogDirsResponse.DescribeLogDirsResult.DescribeLogDirsTopic
-    numbers = range(topic.partitions)
-    return kind(
-        name=topic.name,
-        partitions=[
-            kind.DescribeLogDirsPartition(
-                partition_index=number,
-                partition_size=logs.size_bytes(TopicPartition(topic.name, number)),
-                offset_lag=0,
-                is_future_key=False,
-            )
-            for number in (numbers if asked is None else sorted(asked[topic.name].intersection(numbers)))
-        ],
-    )
+def _partitions(topic: str, logs: LogManager, numbers: list[int]) -> list[Any]:
+    kind = messages.DescribeLogDirsResponse.DescribeLogDirsResult.DescribeLogDirsTopic.DescribeLogDirsPartition
+    return [
+        kind(partition_index=number, partition_size=logs.size_bytes(TopicPartition(topic, number)), offset_lag=0, is_future_key=False)
+        for number in numbers
+    ]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from oncelog.broker.config import load
 from oncelog.broker.file_limits import claim
+from oncelog.broker.garbage import keep_collections_short
 from oncelog.broker.lifecycle import Broker
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.env import system_env
@@ -73,6 +74,7 @@ class WatchedBroker:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
         self.broker = Broker(system_env(), self._data_dir, load(self._settings), ThreadFlusher(self._loop), claim())
         await self.broker.start()
+        keep_collections_short()
         self.bootstrap = f"127.0.0.1:{self.broker.listeners[0].port}"
         self._ready.set()
         await self._ending.wait()

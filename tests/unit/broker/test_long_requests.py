@@ -1,0 +1,185 @@
+"""No request holds the loop: every API that takes a list is sent one of ten thousand entries, and the longest turn is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from support.loop_watch import WatchedBroker, watched_broker
+from support.simbroker import build
+from support.wire import Connection
+
+TURN_MS = 20.0
+ENTRIES = 10_000
+WIDE = "wide"
+EVERY = range(ENTRIES)
+
+# These still take one turn: milliseconds that they must stay below on any machine.
+IN_ONE_TURN = {(ApiKey.OFFSET_FETCH, 8): 300.0, (ApiKey.ADD_PARTITIONS_TO_TXN, 3): 300.0, (ApiKey.FETCH, 12): 3000.0}
+
+Fields = dict[str, Any]
+
+
+def many(name: str, entry: Callable[[int], Fields]) -> Fields:
+    return {name: [entry(index) for index in EVERY]}
+
+
+def wide(inner: str, entry: Callable[[int], Any], outer: str = "topics", name: str = "name") -> Fields:
+    return {outer: [{name: WIDE, inner: [entry(index) for index in EVERY]}]}
+
+
+def names(prefix: str) -> list[str]:
+    return [f"{prefix}-{index}" for index in EVERY]
+
+
+GROUP = {"group_id": "wide", "member_id": "", "group_instance_id": None}
+NO_REPLICA = {"replica_id": -1, "isolation_level": 0}
+COMMITTED = {"committed_leader_epoch": -1, "committed_metadata": ""}
+
+# (API, version) -> fields; in this order, each on a broker that has seen those before
+REQUESTS: dict[tuple[ApiKey, int], Fields] = {
+    (ApiKey.METADATA, 12): {"topics": None, "allow_auto_topic_creation": False, "include_topic_authorized_operations": True},
+    (ApiKey.METADATA, 9): {"topics": [{"name": name} for name in names("no")], "allow_auto_topic_creation": False},
+    (ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0): {"topics": [{"name": WIDE}], "response_partition_limit": 2000, "cursor": None},
+    (ApiKey.LIST_OFFSETS, 7): NO_REPLICA
+    | wide("partitions", lambda i: {"partition_index": i, "timestamp": -1, "current_leader_epoch": -1}),
+    (ApiKey.OFFSET_FOR_LEADER_EPOCH, 4): {"replica_id": -1}
+    | wide("partitions", lambda i: {"partition": i, "current_leader_epoch": -1, "leader_epoch": 0}, name="topic"),
+    (ApiKey.OFFSET_COMMIT, 8): GROUP
+    | {"generation_id_or_member_epoch": -1}
+    | wide("partitions", lambda i: {"partition_index": i, "committed_offset": i} | COMMITTED),
+    (ApiKey.OFFSET_FETCH, 7): {"group_id": "wide", "topics": [{"name": WIDE, "partition_indexes": list(EVERY)}], "require_stable": True},
+    (ApiKey.OFFSET_FETCH, 8): {"groups": [{"group_id": "wide", "topics": None}], "require_stable": False},
+    (ApiKey.OFFSET_DELETE, 0): {"group_id": "wide"} | wide("partitions", lambda i: {"partition_index": i}),
+    (ApiKey.DELETE_RECORDS, 2): {"timeout_ms": 9000} | wide("partitions", lambda i: {"partition_index": i, "offset": 0}),
+    (ApiKey.DESCRIBE_PRODUCERS, 0): wide("partition_indexes", lambda i: i),
+    (ApiKey.DESCRIBE_LOG_DIRS, 4): {"topics": None},
+    (ApiKey.ELECT_LEADERS, 2): {"election_type": 0, "timeout_ms": 9000} | wide("partitions", lambda i: i, "topic_partitions", "topic"),
+    (ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0): {"timeout_ms": 9000} | wide("partitions", lambda i: {"partition_index": i, "replicas": [1]}),
+    (ApiKey.LIST_PARTITION_REASSIGNMENTS, 0): {"timeout_ms": 9000} | wide("partition_indexes", lambda i: i),
+    (ApiKey.DESCRIBE_CONFIGS, 4): {
+        "resources": [{"resource_type": 2, "resource_name": name, "configuration_keys": None} for name in names("small")],
+        "include_synonyms": True,
+        "include_documentation": True,
+    },
+    (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1): {
+        "resources": [
+            {"resource_type": 2, "resource_name": name, "configs": [{"name": "retention.ms", "config_operation": 0, "value": "1000"}]}
+            for name in names("small")
+        ],
+        "validate_only": False,
+    },
+    (ApiKey.ALTER_CONFIGS, 2): {
+        "resources": [
+            {"resource_type": 2, "resource_name": name, "configs": [{"name": "retention.ms", "value": "1000"}]} for name in names("small")
+        ],
+        "validate_only": False,
+    },
+    (ApiKey.CREATE_TOPICS, 7): {
+        "topics": [
+            {"name": name, "num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []} for name in names("made")
+        ],
+        "timeout_ms": 60_000,
+        "validate_only": True,
+    },
+    (ApiKey.CREATE_PARTITIONS, 3): {
+        "topics": [{"name": name, "count": 2, "assignments": None} for name in names("no")],
+        "timeout_ms": 9000,
+        "validate_only": True,
+    },
+    (ApiKey.DELETE_TOPICS, 6): {"topics": [{"name": name, "topic_id": None} for name in names("no")], "timeout_ms": 9000},
+    (ApiKey.ADD_PARTITIONS_TO_TXN, 3): {
+        "v3_and_below_transactional_id": "wide",
+        "v3_and_below_producer_id": 0,
+        "v3_and_below_producer_epoch": 0,
+        "v3_and_below_topics": [{"name": WIDE, "partitions": list(EVERY)}],
+    },
+    (ApiKey.WRITE_TXN_MARKERS, 1): {
+        "markers": [
+            {"producer_id": 5, "producer_epoch": 0, "transaction_result": False, "coordinator_epoch": 0}
+            | {"topics": [{"name": WIDE, "partition_indexes": list(EVERY)}]}
+        ]
+    },
+    (ApiKey.TXN_OFFSET_COMMIT, 3): GROUP
+    | {"transactional_id": "wide", "producer_id": 0, "producer_epoch": 0, "generation_id": -1}
+    | wide("partitions", lambda i: {"partition_index": i, "committed_offset": i} | COMMITTED),
+    (ApiKey.DESCRIBE_TRANSACTIONS, 0): {"transactional_ids": names("no")},
+    (ApiKey.LIST_TRANSACTIONS, 1): {"state_filters": names("no"), "producer_id_filters": list(EVERY), "duration_filter": -1},
+    (ApiKey.DESCRIBE_GROUPS, 5): {"groups": names("no"), "include_authorized_operations": True},
+    (ApiKey.CONSUMER_GROUP_DESCRIBE, 1): {"group_ids": names("no"), "include_authorized_operations": True},
+    (ApiKey.DELETE_GROUPS, 2): {"groups_names": names("no")},
+    (ApiKey.FIND_COORDINATOR, 4): {"key_type": 0, "coordinator_keys": names("no")},
+    (ApiKey.LIST_GROUPS, 5): {"states_filter": names("no"), "types_filter": names("no")},
+    (ApiKey.LEAVE_GROUP, 5): {"group_id": "wide"}
+    | many("members", lambda i: {"member_id": f"m{i}", "group_instance_id": None, "reason": None}),
+    (ApiKey.FETCH, 12): NO_REPLICA
+    | {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20, "session_id": 0, "session_epoch": 0}
+    | {"forgotten_topics_data": [], "rack_id": ""}
+    | wide("partitions", lambda i: {"partition": i, "fetch_offset": 0, "log_start_offset": -1, "partition_max_bytes": 1000}, name="topic"),
+}
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedBroker]:
+    with watched_broker(tmp_path_factory.mktemp("watched") / "data", log_flush_on_ack="false") as broker:
+        with Connection(broker.bootstrap, timeout=120.0) as connection:
+            topics = [{"name": WIDE, "num_partitions": ENTRIES, "replication_factor": 1, "assignments": [], "configs": []}]
+            answer = ask(connection, ApiKey.CREATE_TOPICS, 7, {"topics": topics, "timeout_ms": 60_000, "validate_only": False})
+            assert answer.topics[0].error_code == 0
+        yield broker
+
+
+def ask(connection: Connection, key: ApiKey, version: int, fields: Fields) -> Any:
+    message = build(getattr(messages, f"{key.schema_name}Request"), fields)
+    return connection.receive(key, version, connection.send(key, version, bytes(messages.encode_request(key, version, message))))
+
+
+@pytest.mark.parametrize(("key", "version"), REQUESTS, ids=lambda value: value.schema_name if isinstance(value, ApiKey) else f"v{value}")
+def test_ten_thousand_entries(watched: WatchedBroker, key: ApiKey, version: int) -> None:
+    """The least of three tries: processor time is noisy, too."""
+    best, limit = (float("inf"), ""), IN_ONE_TURN.get((key, version), TURN_MS)
+    with Connection(watched.bootstrap, timeout=120.0) as connection:
+        for _ in range(3):
+            watched.reset()
+            ask(connection, key, version, REQUESTS[key, version])
+            best = min(best, (watched.longest_ms, watched.longest_turn))
+            if best[0] < limit:
+                return
+    raise AssertionError(f"a turn of {best[0]:.1f} ms: {best[1]}")
+
+
+@pytest.mark.parametrize("count", [10, 1_000, 5_000])
+def test_answers_are_in_the_order_of_the_request(watched: WatchedBroker, count: int) -> None:
+    numbers = list(range(count))[::-1]
+    commit = GROUP | {"group_id": "ordered", "generation_id_or_member_epoch": -1}
+    commit |= {"topics": [{"name": WIDE, "partitions": [{"partition_index": i, "committed_offset": 3 * i} | COMMITTED for i in numbers]}]}
+    with Connection(watched.bootstrap, timeout=120.0) as connection:
+        (stored,) = ask(connection, ApiKey.OFFSET_COMMIT, 8, commit).topics
+        assert [(one.partition_index, one.error_code) for one in stored.partitions] == [(i, 0) for i in numbers]
+        groups = [{"group_id": "ordered", "topics": [{"name": WIDE, "partition_indexes": numbers}]}, {"group_id": "none", "topics": None}]
+        first, second = ask(connection, ApiKey.OFFSET_FETCH, 8, {"groups": groups, "require_stable": False}).groups
+        (fetched,) = first.topics
+        assert [(one.partition_index, one.committed_offset) for one in fetched.partitions] == [(i, 3 * i) for i in numbers]
+        assert (second.group_id, second.topics) == ("none", [])
+
+
+def test_what_is_named_twice_is_looked_at_together(watched: WatchedBroker) -> None:
+    """ListOffsets refuses a partition that stands in a request twice, however far apart."""
+    numbers = [*range(1_000), 3]
+    partitions = [{"partition_index": i, "timestamp": -1, "current_leader_epoch": -1} for i in numbers]
+    with Connection(watched.bootstrap, timeout=120.0) as connection:
+        (answer,) = ask(connection, ApiKey.LIST_OFFSETS, 7, NO_REPLICA | {"topics": [{"name": WIDE, "partitions": partitions}]}).topics
+    assert {one.partition_index: one.error_code for one in answer.partitions} == {i: 42 if i == 3 else 0 for i in numbers}
+    assert len(answer.partitions) == 1_000
+
+
+def test_a_request_that_is_cut_closes_the_connection(watched: WatchedBroker) -> None:
+    """Also when another thread reads it; nobody else notices."""
+    body = bytes(messages.encode_request(ApiKey.DELETE_GROUPS, 2, messages.DeleteGroupsRequest(groups_names=names("no"))))
+    with Connection(watched.bootstrap) as connection, Connection(watched.bootstrap) as other:
+        connection.send(ApiKey.DELETE_GROUPS, 2, body[: len(body) // 2])
+        assert connection.closed_by_peer
+        assert other.request(ApiKey.API_VERSIONS, 0, {}).error_code == 0
