@@ -7,6 +7,7 @@ stop a dump; it shows as a row of kind "garbage" or as an `error` field.
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import uuid
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from oncelog.protocol.internal_records import decode_key, decode_value
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from oncelog.protocol.primitives import uuid_to_kafka
 from oncelog.protocol.records import CorruptBatch, Record, check_crc, iter_records
+from oncelog.storage.catalogue import METADATA, REGISTRY
+from oncelog.storage.missing import MISSING_FILE, parse_missing
 from oncelog.storage.raw_directory import CHECKPOINTS, CLEAN_MARKER, BatchAt, Garbage, map_file, scan_log, split_partition_name
 from oncelog.storage.raw_formats import (
     OFFSET_ENTRY,
@@ -36,12 +39,15 @@ from oncelog.storage.raw_formats import (
     parse_txn_index,
     used_slots,
 )
+from oncelog.storage.topic import TOPIC_FILE
+from oncelog.storage.twin_file import COPY, parse_frame
 
 Row = dict[str, Any]
 _BASE = re.compile(r"(\d{20})\.")
 _LOG_LIKE = (".log", ".checkpoint")
 SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint")
-TEXT_FILES = (*CHECKPOINTS, "leader-epoch-checkpoint", "partition.metadata", "meta.properties", CLEAN_MARKER)
+OWN_FILES = (REGISTRY, REGISTRY + COPY, METADATA, METADATA + COPY, TOPIC_FILE, MISSING_FILE)
+TEXT_FILES = (*CHECKPOINTS, "leader-epoch-checkpoint", "partition.metadata", "meta.properties", CLEAN_MARKER, *OWN_FILES)
 
 
 def dump(path: Path, *, records: bool = True) -> Iterator[Row]:
@@ -108,10 +114,27 @@ def _text_rows(path: Path) -> Iterator[Row]:
         yield from ({"kind": "leader-epoch", "epoch": epoch, "start_offset": start} for epoch, start in parse_leader_epochs(data))
     elif name == "partition.metadata":
         yield {"kind": "topic-id", "topic_id": uuid_to_kafka(parse_partition_metadata(data))}
+    elif name in OWN_FILES:
+        yield from _own_rows(data, name.removesuffix(COPY))
     elif name == CLEAN_MARKER:
         yield {"kind": "clean-marker", "broker_epoch": parse_clean_marker(data)}
     else:
         yield {"kind": "properties", **parse_properties(data)}
+
+
+def _own_rows(data: bytes, name: str) -> Iterator[Row]:
+    """Of the metadata only what it tells about; the values may be secrets."""
+    if name == MISSING_FILE:
+        yield from ({"kind": "missing", "first_offset": first, "last_offset": end - 1} for first, end in parse_missing(data))
+        return
+    framed = parse_frame(name, data)
+    content = json.loads(framed.payload)
+    if name == METADATA:
+        for section, values in content.items():
+            yield from ({"kind": "metadata", "generation": framed.generation, "section": section, "key": key} for key in values)
+    else:
+        for row in content["topics"] if name == REGISTRY else [content]:
+            yield {"kind": "topic", "generation": framed.generation, **row}
 
 
 def _log_rows(path: Path, records: bool) -> Iterator[Row]:

@@ -16,6 +16,7 @@ from oncelog.protocol.primitives import crc32c
 from oncelog.storage.env import FileSystem
 from oncelog.storage.producer_snapshot import WINDOW_NAME, decode_snapshot, decode_window, encode_snapshot, encode_window
 from oncelog.storage.segment import Segment, file_name
+from oncelog.storage.twin_file import frame, parse_frame
 
 VOUCHER_NAME = "oncelog.txnindexes"
 
@@ -90,9 +91,8 @@ def vouch(fs: FileSystem, folder: Path, segments: Iterable[Segment]) -> None:
             with contextlib.suppress(FileNotFoundError):  # deleted since
                 data = fs.read(segment.path(".txnindex"))
                 known[str(segment.base_offset)] = [len(data), crc32c(data)]
-    path = folder / VOUCHER_NAME
-    if known or fs.exists(path):
-        fs.write_atomic(path, json.dumps(known, separators=(",", ":")).encode())
+    if known or fs.exists(folder / VOUCHER_NAME):
+        _write_voucher(fs, folder, known)
 
 
 def disown(fs: FileSystem, folder: Path, safe: Iterable[Segment]) -> None:
@@ -101,13 +101,17 @@ def disown(fs: FileSystem, folder: Path, safe: Iterable[Segment]) -> None:
     known = vouched(fs, folder)
     if not known.keys() <= bases:
         kept = {str(base): list(entry) for base, entry in known.items() if base in bases}
-        fs.write_atomic(folder / VOUCHER_NAME, json.dumps(kept, separators=(",", ":")).encode())
+        _write_voucher(fs, folder, kept)
+
+
+def _write_voucher(fs: FileSystem, folder: Path, known: dict[str, list[int]]) -> None:
+    fs.write_atomic(folder / VOUCHER_NAME, frame(VOUCHER_NAME, 1, json.dumps(known, separators=(",", ":")).encode()))
 
 
 def vouched(fs: FileSystem, folder: Path) -> dict[int, tuple[int, int]]:
     """base offset -> (size, CRC); {} when absent or damaged: then the log is asked."""
     try:
-        content = json.loads(fs.read(folder / VOUCHER_NAME))
+        content = json.loads(parse_frame(VOUCHER_NAME, fs.read(folder / VOUCHER_NAME)).payload)
         return {int(base): (int(size), int(crc)) for base, (size, crc) in content.items()}
     except FileNotFoundError:
         return {}

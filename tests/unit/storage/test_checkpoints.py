@@ -79,7 +79,7 @@ def test_a_spoilt_checkpoint_is_taken_for_absent(
     path.write_bytes(damaged(path.read_bytes(), way, place))
     harmless = read_checkpoint(FS, path) is not None  # the last byte is a newline
     assert harmless or any(one.kind is Kind.CHECKPOINT_DAMAGED and one.file == name for one in verify(tmp_path, records=False).errors)
-    assert not harmless or place == "tail"
+    assert not harmless or place == "tail" or (name == FILES[3] and path.read_bytes() == b"")  # so Kafka leaves it
     lines(caplog)
     kit.start()
     kit.manager.maintenance(kit.clock.now_ms)

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
 from oncelog.protocol.records import build_batch
+from oncelog.storage.dump import dump
 from oncelog.storage.findings import Kind
 from oncelog.storage.metadata_store import MetadataLost
+from oncelog.storage.missing import tell_missing
 from oncelog.storage.raw_formats import DamagedFile
 from oncelog.storage.topic import TOPIC_FILE, Topic, parse_topic_file
 from oncelog.storage.twin_file import frame, parse_frame
@@ -307,3 +309,18 @@ def test_an_internal_topic_without_configs_gets_them_back(tmp_path: Path) -> Non
     assert kit.manager.config_of(CONSUMER_OFFSETS).cleanup_policy == ("compact",)
     age(kit)
     assert counts(kit)[2] == 60
+
+
+def test_a_dump_shows_them_without_secrets(tmp_path: Path) -> None:
+    directory = Directory(tmp_path)
+    directory.kit.stop()
+    (tmp_path / "oncelog.topics.copy").write_bytes(b"garbage")
+    tell_missing(directory.kit.fs, directory.kit.folder, TP, [], [(3, 5)])
+    rows = list(dump(tmp_path))
+    topics = [(row["file"], row["name"], row["configs"]) for row in rows if row["kind"] == "topic"]
+    assert ("oncelog.topics", "unwritten", {"retention.ms": "123456"}) in topics
+    assert ("t-0/oncelog.topic", "t", {**SMALL, "retention.ms": "-1"}) in topics
+    assert [row["file"] for row in rows if row["kind"] == "damaged"] == ["oncelog.topics.copy"]
+    assert {row["key"] for row in rows if row["kind"] == "metadata"} == {"alice", "cluster.id", "directory.id", "node.id"}
+    assert [(row["first_offset"], row["last_offset"]) for row in rows if row["kind"] == "missing"] == [(3, 4)]
+    assert "secret" not in str(rows)
