@@ -11,7 +11,7 @@ from typing import Any
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.administration import may
+from oncelog.broker.handlers.administration import CLUSTER_REFUSED, may
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
@@ -25,7 +25,8 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     """Find nothing to elect."""
     result = messages.ElectLeadersResponse.ReplicaElectionResult
     if not may(ctx, AclOperation.ALTER):
-        return messages.ElectLeadersResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, replica_election_results=[])
+        refused = [result(topic=t.topic, partition_result=[_refused(n) for n in t.partitions]) for t in req.topic_partitions or ()]
+        return messages.ElectLeadersResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, replica_election_results=refused)
     if req.topic_partitions is None:
         every = [result(topic=topic.name, partition_result=[]) for topic in ctx.broker.logs.topics.all()]
         return messages.ElectLeadersResponse(error_code=0, replica_election_results=every)
@@ -34,6 +35,11 @@ def handle(req: Any, ctx: RequestContext) -> Any:
         for asked in req.topic_partitions
     ]
     return messages.ElectLeadersResponse(error_code=0, replica_election_results=results)
+
+
+def _refused(partition: int) -> Any:
+    entry = messages.ElectLeadersResponse.ReplicaElectionResult.PartitionResult
+    return entry(partition_id=partition, error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, error_message=CLUSTER_REFUSED)
 
 
 def _partition(partition: TopicPartition, ctx: RequestContext) -> Any:

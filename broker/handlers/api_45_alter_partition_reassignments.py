@@ -23,7 +23,14 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     """Check each assignment."""
     response = messages.AlterPartitionReassignmentsResponse
     if not may(ctx, AclOperation.ALTER):
-        return response(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, error_message=CLUSTER_REFUSED, responses=[])
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        refused = [
+            response.ReassignableTopicResponse(
+                name=topic.name, partitions=[_answer(p.partition_index, error, CLUSTER_REFUSED) for p in topic.partitions]
+            )
+            for topic in req.topics
+        ]
+        return response(error_code=error, error_message=CLUSTER_REFUSED, responses=refused)
     topics = [
         response.ReassignableTopicResponse(name=topic.name, partitions=[_partition(topic.name, p, ctx) for p in topic.partitions])
         for topic in req.topics
@@ -32,9 +39,12 @@ def handle(req: Any, ctx: RequestContext) -> Any:
 
 
 def _partition(topic: str, asked: Any, ctx: RequestContext) -> Any:
-    error, message = _verdict(TopicPartition(topic, asked.partition_index), asked.replicas, ctx)
+    return _answer(asked.partition_index, *_verdict(TopicPartition(topic, asked.partition_index), asked.replicas, ctx))
+
+
+def _answer(partition: int, error: ErrorCode, message: str | None) -> Any:
     entry = messages.AlterPartitionReassignmentsResponse.ReassignableTopicResponse.ReassignablePartitionResponse
-    return entry(partition_index=asked.partition_index, error_code=error, error_message=message)
+    return entry(partition_index=partition, error_code=error, error_message=message)
 
 
 def _verdict(partition: TopicPartition, replicas: list[int] | None, ctx: RequestContext) -> tuple[ErrorCode, str | None]:

@@ -21,7 +21,9 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     """Describe each user named, or all."""
     response = messages.DescribeUserScramCredentialsResponse
     if not may(ctx, AclOperation.DESCRIBE):
-        return response(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, error_message=CLUSTER_REFUSED, results=[])
+        error, result = ErrorCode.CLUSTER_AUTHORIZATION_FAILED, response.DescribeUserScramCredentialsResult
+        refused = [result(user=u.name, error_code=error, error_message=CLUSTER_REFUSED, credential_infos=[]) for u in req.users or ()]
+        return response(error_code=error, error_message=CLUSTER_REFUSED, results=refused)
     named = [user.name for user in req.users or ()] or ctx.broker.scram_credentials.users()
     twice = {user for user in named if named.count(user) > 1}
     return response(error_code=0, error_message="", results=[_user(user, user in twice, ctx) for user in dict.fromkeys(named)])
