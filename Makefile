@@ -12,7 +12,7 @@ AGAINST ?= kafka,kfake
 pytest = $(BIN)/pytest -m "$(1)" $(2)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-spark dev run demo test check clients crash sim breaks spark bench referee referee-open java fuzz docs lock clean
+.PHONY: help install install-spark dev run demo test check clients crash sim breaks spark bench referee referee-open java fuzz abuse docs lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -86,6 +86,9 @@ java: $(VENV)/.dev ## Java clients against the broker (Java, Maven)
 
 fuzz: $(VENV)/.dev ## 10 minutes of malformed requests
 	$(BIN)/python -m tests.fuzz --seconds 600 --seed $(SEED)
+
+abuse: $(VENV)/.dev ## clients that mean harm: the broker's memory, and what others notice (ARGS='--seconds 30 drips')
+	$(BIN)/python -m tests.abuse $(ARGS)
 
 docs: $(VENV)/.base ## the generated tables and charts
 	$(BIN)/python -m oncelog.broker.docs

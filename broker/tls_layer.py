@@ -199,6 +199,9 @@ class TlsLayer(asyncio.BufferedProtocol):
         if self._socket is not None:
             self._socket.set_write_buffer_limits(high, low)
 
+    def get_write_buffer_size(self) -> int:
+        return self._socket.get_write_buffer_size() if self._socket is not None else 0
+
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         if name == "peercert":
             return self._tls.getpeercert()

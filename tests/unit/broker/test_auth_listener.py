@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
+import socket
 import ssl
 import subprocess
 import threading
@@ -33,6 +34,7 @@ from oncelog.broker.server import Listener
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.storage.env import system_env
+from support.process import wait_until
 
 pytestmark = pytest.mark.unit
 SALT = b"0123456789abcdef"
@@ -301,3 +303,21 @@ def test_closing_waits_for_the_end_of_every_connection() -> None:
         assert running.listener.connections
         running.close()
         assert not running.listener.connections
+
+
+def test_a_client_over_tls_that_does_not_read_is_counted(pem: Path) -> None:
+    """What its transport holds is asked for when it is full, and not asked for any more when the client reads again."""
+    running = Running(security="SSL", tls={"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem)})
+    try:
+        answer = bytes(8 << 20)
+        running.listener._handler.handle = lambda frame, connection: [answer]  # type: ignore[assignment,method-assign,misc]
+        raw = socket.create_connection(("127.0.0.1", running.listener.port), 10)
+        with ssl.create_default_context(cafile=pem).wrap_socket(raw, server_hostname="127.0.0.1") as client:
+            client.sendall(b"\0\0\0\1x")
+            wait_until(lambda: running.listener.unread.total > 0)
+            left = 4 + len(answer)
+            while left:
+                left -= len(client.recv(min(left, 1 << 20)))
+            wait_until(lambda: running.listener.unread.total == 0)
+    finally:
+        running.close()

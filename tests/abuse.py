@@ -1,0 +1,313 @@
+"""Clients that mean harm, and what a well-behaved one notices meanwhile: `python -m tests.abuse [--seconds N] [attack…]` (`make abuse`).
+
+Each attack runs against a broker of its own on loopback. The table shows the broker's largest resident memory and the latency of one
+client that produces and fetches a small record all the while. Latencies mean something on a quiet machine only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.bench.load import batch, create_topic, exchange, fetch_frame, metadata_frame, produce_frame, pump
+from tests.support.process import BrokerProcess, free_port
+
+MAX_RSS_MB = 200
+MAX_P99_MS = 100
+STORED_MB = 60
+TOPIC, OTHER = "abused", "quiet"
+HARMLESS = (ConnectionError, TimeoutError, ssl.SSLError, BlockingIOError)
+
+Sockets = list[socket.socket]
+
+
+class Crowd:
+    """Connections to one port, closed together."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._all: Sockets = []
+
+    def connect(self, count: int) -> Sockets:
+        found: Sockets = []
+        for _ in range(count):
+            with contextlib.suppress(*HARMLESS):
+                found.append(socket.create_connection(("127.0.0.1", self._port), 10))
+        self._all += found
+        return found
+
+    def close(self) -> None:
+        for one in self._all:
+            one.close()
+
+
+def send(victims: Sockets, data: bytes | Callable[[int], bytes]) -> None:
+    """To each, as far as it is taken without waiting."""
+    for number, victim in enumerate(victims):
+        victim.setblocking(False)
+        with contextlib.suppress(*HARMLESS):
+            victim.send(data(number) if callable(data) else data)
+
+
+def unread_answers(crowd: Crowd) -> Iterator[None]:
+    """50 connections ask for 55 MB each and do not read."""
+    mine = crowd.connect(50)
+    send(mine, fetch_frame(TOPIC, 0, max_bytes=55 << 20))
+    while True:
+        yield
+
+
+def pipelining_unread(crowd: Crowd) -> Iterator[None]:
+    """50 connections ask again and again, and read nothing."""
+    mine = crowd.connect(50)
+    frames = (metadata_frame(None) + fetch_frame(TOPIC, 0, max_bytes=1 << 20)) * 500
+    while True:
+        send(mine, frames)
+        yield
+
+
+def parked_unread(crowd: Crowd) -> Iterator[None]:
+    """50 connections with 500 fetches each that wait for a record."""
+    mine = crowd.connect(50)
+    send(mine, fetch_frame(OTHER, 1 << 40, max_bytes=1 << 20, max_wait_ms=30_000, min_bytes=1 << 30) * 500)
+    while True:
+        yield
+
+
+def announced_lengths(crowd: Crowd) -> Iterator[None]:
+    """40 connections announce 100 MiB each."""
+    mine = crowd.connect(40)
+    send(mine, struct.pack(">i", 100 << 20))
+    while True:
+        yield
+
+
+def large_requests(crowd: Crowd) -> Iterator[None]:
+    """40 connections send as much of 100 MiB each as they are let."""
+    mine = crowd.connect(40)
+    send(mine, struct.pack(">i", 100 << 20))
+    piece = bytes(1 << 20)
+    while True:
+        send(mine, piece)
+        yield
+
+
+def drips(crowd: Crowd) -> Iterator[None]:
+    """2,000 connections send a request of 1 MiB byte by byte."""
+    mine = crowd.connect(2000)
+    send(mine, struct.pack(">i", 1 << 20))
+    while True:
+        send(mine, b"x")
+        yield
+
+
+def half_frames(crowd: Crowd) -> Iterator[None]:
+    """Connections that send half a request of 60 kB and go."""
+    while True:
+        mine = crowd.connect(50)
+        send(mine, struct.pack(">i", 60_000) + bytes(30_000))
+        for one in mine:
+            one.close()
+        yield
+
+
+def garbage(crowd: Crowd) -> Iterator[None]:
+    """Noise, behind a plausible length and without."""
+    chance = random.Random(1)
+    while True:
+        mine = crowd.connect(50)
+        send(mine, lambda number: (struct.pack(">i", 10_000) if number % 2 else b"") + chance.randbytes(10_000))
+        for one in mine:
+            one.close()
+        yield
+
+
+def idle_connections(crowd: Crowd) -> Iterator[None]:
+    """3,000 connections that say nothing."""
+    mine = crowd.connect(3000)
+    while True:
+        yield
+        assert mine
+
+
+def bombs(crowd: Crowd) -> Iterator[None]:
+    """Small batches that unpack to 100 MB."""
+    import gzip
+
+    plain = batch(1 << 20)
+    packed = gzip.compress(plain[61:] + bytes(100 << 20))
+    bomb = bytearray(plain[:61]) + packed
+    struct.pack_into(">i", bomb, 8, len(bomb) - 12)
+    struct.pack_into(">h", bomb, 21, 1)
+    from oncelog.protocol.primitives import crc32c
+
+    struct.pack_into(">I", bomb, 17, crc32c(bytes(bomb[21:])))
+    frame = produce_frame(TOPIC, range(1), bytes(bomb), 1)
+    mine = crowd.connect(20)
+    while True:
+        send(mine, frame)
+        yield
+
+
+def hellos(crowd: Crowd) -> Iterator[None]:
+    """500 connections begin a TLS handshake and leave it at that; others come and go."""
+    context = ssl.create_default_context()
+    hello = ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost").do_handshake()
+    first = hello.read()
+    mine = crowd.connect(500)
+    send(mine, first)
+    while True:
+        passing = crowd.connect(20)
+        send(passing, first)
+        for one in passing:
+            one.close()
+        yield
+
+
+ATTACKS: dict[str, Callable[[Crowd], Iterator[None]]] = {
+    attack.__name__: attack
+    for attack in (
+        unread_answers,
+        pipelining_unread,
+        parked_unread,
+        announced_lengths,
+        large_requests,
+        drips,
+        half_frames,
+        garbage,
+        idle_connections,
+        bombs,
+        hellos,
+    )
+}
+OVER_TLS = {"hellos"}
+
+
+@dataclass
+class Seen:
+    """What one run showed. Latencies in ms."""
+
+    rss_mb: float = 0.0
+    latencies: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    def percentile(self, share: float) -> float:
+        ordered = sorted(self.latencies)
+        return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else float("nan")
+
+
+def rss_mb(pid: int) -> float:
+    """Resident memory of a process now."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def behave(port: int, seen: Seen, ended: threading.Event) -> None:
+    """Produce a record and fetch one, on one connection, until told to stop."""
+    frames = (produce_frame(OTHER, range(1), batch(100), 1), fetch_frame(OTHER, 0, max_bytes=1000))
+    try:
+        with socket.create_connection(("127.0.0.1", port), 60) as mine, mine.makefile("rb") as stream:
+            while not ended.is_set():
+                begin = time.perf_counter()
+                for frame in frames:
+                    mine.sendall(frame)
+                    (length,) = struct.unpack(">i", stream.read(4))
+                    stream.read(length)
+                seen.latencies.append((time.perf_counter() - begin) * 1000)
+    except (OSError, struct.error) as error:
+        seen.failures.append(repr(error))
+
+
+def run(broker: BrokerProcess, name: str, seconds: float) -> Seen:
+    """One attack of `seconds` after it has been set up; `broker` has been fed."""
+    seen, ended = Seen(), threading.Event()
+    client = threading.Thread(target=behave, args=(broker.port, seen, ended))
+    client.start()
+    crowd = Crowd(tls_port(broker) if name in OVER_TLS else broker.port)
+    attack = ATTACKS[name](crowd)
+    next(attack)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and client.is_alive():
+        next(attack)
+        seen.rss_mb = max(seen.rss_mb, rss_mb(broker.pid))
+        ended.wait(0.01)
+    ended.set()
+    client.join()
+    crowd.close()
+    return seen
+
+
+def feed(broker: BrokerProcess) -> None:
+    """Topics, and records for those who will not read them."""
+    create_topic(broker.port, TOPIC)
+    create_topic(broker.port, OTHER)
+    pump(broker.port, [produce_frame(TOPIC, range(1), batch(900_000), 1)] * STORED_MB)
+    exchange(broker.port, produce_frame(OTHER, range(1), batch(100), 1))
+
+
+def tls_port(broker: BrokerProcess) -> int:
+    return int(broker.overrides["listeners"].rpartition(":")[2])
+
+
+def overrides(folder: Path, port: int, tls: int) -> dict[str, str]:
+    """A plain listener and one with TLS."""
+    new = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
+    pem = folder / "both.pem"
+    subprocess.run(["openssl", *new, "-keyout", folder / "key.pem", "-out", folder / "cert.pem"], check=True, capture_output=True)
+    pem.write_text((folder / "key.pem").read_text() + (folder / "cert.pem").read_text())
+    return {
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},SSL://127.0.0.1:{tls}",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(pem),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("attacks", nargs="*", default=list(ATTACKS))
+    given = parser.parse_args()
+    print(f"{'attack':20}{'RSS MB':>8}{'p50 ms':>9}{'p99 ms':>9}{'longest':>9}   (at most {MAX_RSS_MB} MB, p99 {MAX_P99_MS} ms)")
+    bad = 0
+    for name in given.attacks:
+        with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as broker:
+            seen = run(broker, name, given.seconds)
+        p99 = seen.percentile(0.99)
+        right = not seen.failures and seen.rss_mb <= MAX_RSS_MB and p99 <= MAX_P99_MS
+        bad += not right
+        figures = f"{seen.rss_mb:8.0f}{seen.percentile(0.5):9.1f}{p99:9.1f}{seen.percentile(1):9.1f}"
+        print(f"{name:20}{figures}   {'' if right else 'BAD'} {' '.join(seen.failures)}", flush=True)
+    return bad
+
+
+@contextlib.contextmanager
+def started(folder: Path) -> Iterator[BrokerProcess]:
+    """A broker with both listeners, fed."""
+
+    broker = BrokerProcess(folder / "data")
+    port = free_port()
+    broker.overrides = overrides(folder, port, free_port())
+    broker.port = port
+    with broker:
+        feed(broker)
+        yield broker
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+"""A slice of `make abuse`: whatever clients do, the broker's memory stays bounded and it serves others. Nothing is said of latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.process import BrokerProcess
+
+from tests import abuse
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    with abuse.started(tmp_path_factory.mktemp("abuse")) as process:
+        yield process  # type: ignore[misc]  # the same class by another name
+
+
+@pytest.mark.parametrize("attack", list(abuse.ATTACKS))
+def test_memory_stays_bounded(broker: BrokerProcess, attack: str) -> None:
+    seen = abuse.run(broker, attack, seconds=1.0)  # type: ignore[arg-type]
+    assert not seen.failures
+    assert seen.latencies
+    assert seen.rss_mb <= abuse.MAX_RSS_MB
+    assert broker.running
