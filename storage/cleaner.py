@@ -16,7 +16,18 @@ from functools import partial
 from hashlib import blake2b
 from typing import TypeVar
 
-from oncelog.protocol.records import BatchHeader, Record, check_crc, iter_records, parse_header
+from oncelog.protocol.compression import CompressionError, UnpacksTooLarge, decompress
+from oncelog.protocol.primitives import Buffer
+from oncelog.protocol.records import (
+    HEADER_SIZE,
+    BatchHeader,
+    CorruptBatch,
+    Record,
+    check_crc,
+    iter_records,
+    iter_unpacked,
+    parse_header,
+)
 from oncelog.storage.cleanable import CleanableLog, closed_segments
 from oncelog.storage.cleaned_segment import CleanedSegment
 from oncelog.storage.cleaner_transactions import CleanedTransactions
@@ -34,6 +45,7 @@ Steps = Generator[Job | None, None, T]
 
 DEFAULT_MAX_KEYS = 1_000_000
 LONGEST_PLAIN_KEY = 16
+QUICK_UNPACKED_BYTES = 1 << 18  # more is a worker's
 
 
 class CleaningAborted(Exception):
@@ -90,7 +102,7 @@ def offset_map(log: CleanableLog, start: int, end: int, max_keys: int = DEFAULT_
             if not header.is_control and not dropped:
                 if len(found) and len(found) + header.records_count > max_keys:
                     return found
-                for number, record in enumerate(iter_records(batch), 1):
+                for number, record in enumerate((yield from _records(header, batch)), 1):
                     if record.key is not None and record.offset >= start:
                         found.put(record.key, record.offset)
                     if number % CHUNK_RECORDS == 0:
@@ -99,6 +111,32 @@ def offset_map(log: CleanableLog, start: int, end: int, max_keys: int = DEFAULT_
             yield None
     found.end = max(found.end, end)
     return found
+
+
+def _records(header: BatchHeader, batch: bytes) -> Steps[Iterator[Record]]:
+    """The records of a batch; what becomes large is unpacked by a worker. Raises CorruptBatch."""
+    packed = memoryview(batch)[HEADER_SIZE:]
+    if not header.codec:
+        return iter_unpacked(header, packed)
+    try:
+        return iter_unpacked(header, decompress(header.codec, packed, QUICK_UNPACKED_BYTES))
+    except UnpacksTooLarge:
+        pass
+    except CompressionError as error:
+        raise CorruptBatch(f"batch at offset {header.base_offset}: {error}") from error
+    unpacked: list[Buffer | CompressionError] = []
+
+    def unpack() -> None:
+        try:
+            unpacked.append(decompress(header.codec, packed))
+        except CompressionError as error:
+            unpacked.append(error)
+
+    yield unpack
+    (result,) = unpacked
+    if isinstance(result, CompressionError):
+        raise CorruptBatch(f"batch at offset {header.base_offset}: {result}")
+    return iter_unpacked(header, result)
 
 
 def _batches(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
@@ -210,7 +248,7 @@ class _Copy:
     def _retained(self, header: BatchHeader, batch: bytes, horizon: int | None) -> Steps[list[Record]]:
         kept = []
         tombstones_stay = horizon is None or self.now_ms < horizon
-        for number, record in enumerate(iter_records(batch), 1):
+        for number, record in enumerate((yield from _records(header, batch)), 1):
             if record.key is None:
                 self.result.records_without_key += 1
             elif record.offset >= self.keys.get(record.key) and (record.value is not None or tombstones_stay):

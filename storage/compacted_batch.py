@@ -7,7 +7,7 @@ timestamp deltas then count from it.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from struct import Struct
 
 from oncelog.protocol.compression import compress
@@ -27,6 +27,7 @@ from oncelog.protocol.records import (
 _HEADER = Struct(">qiibIhiqqqhii")
 # records that are encoded before the caller may take a breath
 CHUNK_RECORDS = 500
+QUICK_BYTES = 1 << 14  # packed without a worker
 
 
 def empty_batch(header: BatchHeader) -> bytearray:
@@ -34,8 +35,13 @@ def empty_batch(header: BatchHeader) -> bytearray:
     return _assemble(header, header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT), NO_TIMESTAMP, header.max_timestamp, 0, b"")
 
 
-def rebuilt_batch(header: BatchHeader, records: Sequence[Record], delete_horizon_ms: int | None) -> Generator[None, None, bytearray]:
-    """A batch with some of its records, or with a delete horizon that it did not have. Yields between chunks of records."""
+def rebuilt_batch(
+    header: BatchHeader, records: Sequence[Record], delete_horizon_ms: int | None
+) -> Generator[Callable[[], None] | None, None, bytearray]:
+    """A batch with some of its records, or with a delete horizon that it did not have.
+
+    Yields None between chunks of records, and a job for a worker when there is much to pack.
+    """
     attributes = header.attributes & ~DELETE_HORIZON_BIT
     base_timestamp = records[0].timestamp
     if delete_horizon_ms is not None:
@@ -46,9 +52,17 @@ def rebuilt_batch(header: BatchHeader, records: Sequence[Record], delete_horizon
     for number, record in enumerate(records, 1):
         payload += _encode(record, record.timestamp - base_timestamp, record.offset - header.base_offset)
         if number % CHUNK_RECORDS == 0:
-            yield
-    body = compress(header.codec, payload) if header.codec else payload
-    return _assemble(header, attributes, base_timestamp, max_timestamp, len(records), body)
+            yield None
+    packed: list[Buffer] = [payload]
+
+    def pack() -> None:
+        packed[0] = compress(header.codec, payload)
+
+    if header.codec and len(payload) > QUICK_BYTES:
+        yield pack
+    elif header.codec:
+        pack()
+    return _assemble(header, attributes, base_timestamp, max_timestamp, len(records), packed[0])
 
 
 def _encode(record: Record, timestamp_delta: int, offset_delta: int) -> bytes:

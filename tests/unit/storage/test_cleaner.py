@@ -12,6 +12,7 @@ from oncelog.protocol.config_def import parse_settings
 from oncelog.protocol.control_records import end_transaction_marker
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import BatchHeader, Record, build_batch, iter_records, parse_header, patch_offset
+from oncelog.storage import cleaner
 from oncelog.storage.cleanable import cleanable_range
 from oncelog.storage.cleaner import CleaningAborted, CleanResult, clean, group_segments
 from oncelog.storage.compacted_batch import empty_batch
@@ -387,6 +388,36 @@ def test_the_driver_hands_syncs_to_a_worker_and_waits_for_it(log: FakeLog) -> No
     while cleaner.step([log], {}, T0):
         pass
     assert done == [2]
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_a_worker_unpacks_what_becomes_large(log: FakeLog, codec: int) -> None:
+    """A few kilobytes may stand for many megabytes: they are never unpacked in a turn of the loop."""
+    big = [(T0, b"k", bytes(3 << 20)), (T0, b"k", b"last")]
+    log.put(build_batch(big, codec=codec))
+    log.put(build_batch([(T0, b"other", b"v")], codec=codec))
+    log.roll()
+    unpacked: list[int] = []
+    real = cleaner.decompress
+
+    def watched(codec: int, data: Any, *limit: int) -> Any:
+        found = real(codec, data, *limit)
+        unpacked.append(len(found))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cleaner, "decompress", watched)
+        steps = clean(log, log.fs, 0, 3, T0, 1000)
+        while True:
+            unpacked.clear()
+            try:
+                job = next(steps)
+            except StopIteration:
+                break
+            assert max(unpacked, default=0) <= cleaner.QUICK_UNPACKED_BYTES
+            if job is not None:
+                job()
+    assert log.records() == {1: ("k", "last"), 2: ("other", "v")}
 
 
 def test_the_driver_marks_a_damaged_log_and_goes_on(log: FakeLog, tmp_path_factory: pytest.TempPathFactory) -> None:
