@@ -6,6 +6,7 @@ An entity is one of the combinations Kafka knows: user, client-id, user + client
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -26,6 +27,9 @@ class Component(NamedTuple):
     entity_type: str
     match_type: int
     match: str | None
+
+
+_ADDRESS = re.compile(r"[0-9A-Fa-f:.%]+|[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")  # names are not looked up
 
 
 class Store(Protocol):
@@ -78,6 +82,8 @@ def _keys_of(entity: Sequence[tuple[str, str | None]]) -> Mapping[str, type]:
             raise _invalid(f"Unhandled client quota entity type: {kind}")
         if name == "":
             raise _invalid(f"Empty {kind} not supported")
+        if kind == IP and name is not None and not _ADDRESS.fullmatch(name):
+            raise _invalid(f"{name} is not a valid IP or resolvable host.")
     if IP in types and len(types) > 1:
         raise _invalid("Invalid quota entity combination, IP entity should not be combined with User or ClientId")
     return _OF_ADDRESSES if IP in types else _OF_CLIENTS

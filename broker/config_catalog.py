@@ -1,13 +1,14 @@
 """Which settings there are, by resource: what DescribeConfigs lists and the alter requests accept.
 
 Topics: the 33 names of Apache Kafka 4.3.0 (`TopicConfig`), those of LogConfig and the ones below that have no effect on one node.
-Brokers: every option of the settings classes, and what is accepted without effect. Client metrics: three names.
-Groups: `group_overrides.py`.
+Brokers: every option of the settings classes, and what is accepted without effect.
+Groups: `group_overrides.py`. Client metrics: `client_metrics.py`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import Any
@@ -40,11 +41,24 @@ class ConfigSource(IntEnum):
     GROUP = 8
 
 
+def _not_tiered(enabled: bool) -> str | None:
+    return "Tiered storage is disabled in the broker" if enabled else None
+
+
+def _throttled(replicas: tuple[str, ...]) -> str | None:
+    """`ThrottledReplicaListValidator`."""
+    if replicas == ("*",) or all(re.fullmatch(r"\d+:\d+", replica) for replica in replicas):
+        return None
+    return "Must be '*' or a list of PARTITION:BROKER"
+
+
 @settings
 class ReplicationAndTieringConfig:
     """Topic settings about other brokers and remote storage: kept and shown, without effect here."""
 
-    remote_storage_enable: bool = option("", BOOLEAN, False, "Accepted; there is no tiered storage.", topic="remote.storage.enable")
+    remote_storage_enable: bool = option(
+        "", BOOLEAN, False, "Accepted as false; there is no tiered storage.", topic="remote.storage.enable", validate=_not_tiered
+    )
     remote_log_copy_disable: bool = option("", BOOLEAN, False, "Accepted; there is no tiered storage.", topic="remote.log.copy.disable")
     remote_log_delete_on_disable: bool = option(
         "", BOOLEAN, False, "Accepted; there is no tiered storage.", topic="remote.log.delete.on.disable"
@@ -66,10 +80,10 @@ class ReplicationAndTieringConfig:
         at_least=-2,
     )
     leader_throttled: tuple[str, ...] = option(
-        "", LIST, (), "Accepted; there is no replication to throttle.", topic="leader.replication.throttled.replicas"
+        "", LIST, (), "Accepted; there is no replication to throttle.", topic="leader.replication.throttled.replicas", validate=_throttled
     )
     follower_throttled: tuple[str, ...] = option(
-        "", LIST, (), "Accepted; there is no replication to throttle.", topic="follower.replication.throttled.replicas"
+        "", LIST, (), "Accepted; there is no replication to throttle.", topic="follower.replication.throttled.replicas", validate=_throttled
     )
 
 
@@ -107,19 +121,25 @@ class FormerNameConfig:
     log_dir: tuple[str, ...] = option("log.dir", LIST, ("/tmp/kafka-logs",), "The data directory where log.dirs is not given.")
 
 
-@settings
-class ClientMetricsConfig:
-    """Settings of a client metrics subscription."""
-
-    interval_ms: int = option(
-        "interval.ms", INT, 300_000, "How often clients should push, in milliseconds.", at_least=100, at_most=3_600_000
-    )
-    match: tuple[str, ...] = option("match", LIST, (), "Which clients are meant: NAME=PATTERN, all must match.")
-    metrics: tuple[str, ...] = option("metrics", LIST, (), "Prefixes of the metrics wanted.")
-
-
 _UNIT_OPTIONS = {declared.kafka_name: declared for declared in options_of(TimeUnitConfig).values()}
 
+# rates of replication that are set at run time alone and listed where they are set (`QuotaConfig`)
+THROTTLES = {
+    name: Option(
+        "",
+        name,
+        LONG,
+        LONG_MAX,
+        "Accepted; there is no replication to throttle.",
+        validate=lambda rate: None if rate >= 0 else "Value must be at least 0",
+        dynamic=True,
+    )
+    for name in (
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    )
+}
 # broker settings without a topic level name that Kafka alters at run time
 _ALSO_DYNAMIC = ("group.consumer.assignment.interval.ms", "ssl.")
 # where the file names none, Kafka has none: a setting in milliseconds where a coarser one has it, and what every file must name
@@ -170,8 +190,3 @@ def broker_options(classes: Iterable[Any]) -> dict[str, Option]:
                 declared, dynamic=dynamic and not text, default=default, type=STRING if text else declared.type
             )
     return found
-
-
-def client_metrics_options() -> dict[str, Option]:
-    """Name -> option of a client metrics subscription."""
-    return {declared.kafka_name: dataclasses.replace(declared, dynamic=True) for declared in options_of(ClientMetricsConfig).values()}

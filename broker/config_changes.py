@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from oncelog.broker.config_catalog import ConfigResource
 from oncelog.protocol.config_def import ConfigType, Option
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
@@ -21,16 +22,24 @@ class Change(NamedTuple):
 
 
 def check_keys(changes: list[Change]) -> None:
-    """Raises KafkaError for what no resource may ask: a name twice (42), a null value (42), an unknown operation (-1)."""
+    """Raises KafkaError(INVALID_REQUEST) for what no resource may ask: a name twice, a null value."""
     names = [change.name for change in changes]
     if len(set(names)) < len(names):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-    for change in changes:
-        if change.operation not in (SET, DELETE, APPEND, SUBTRACT):
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     missing = [change.name for change in changes if change.value is None and change.operation != DELETE]
     if missing:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {','.join(missing)}")
+
+
+def check_operations(kind: int, changes: list[Change]) -> None:
+    """Raises KafkaError for an unknown kind of resource (42) and an unknown operation: 42 of a broker, -1 of all else."""
+    if kind not in set(ConfigResource):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+    for change in changes:
+        if change.operation not in (SET, DELETE, APPEND, SUBTRACT):
+            if kind == ConfigResource.BROKER:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}")
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def apply_changes(

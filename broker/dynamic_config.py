@@ -16,18 +16,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from oncelog.broker.broker_loggers import alter_loggers, describe_loggers
+from oncelog.broker.client_metrics import check_client_metrics, client_metrics_options
 from oncelog.broker.config_catalog import (
     SYNONYMS,
+    THROTTLES,
     ConfigResource,
     ConfigSource,
     broker_options,
-    client_metrics_options,
     in_milliseconds,
     is_kafkas,
     topic_options,
     with_coarse_units,
 )
-from oncelog.broker.config_changes import DELETE, SET, Change, apply_changes, check_keys, check_values
+from oncelog.broker.config_changes import DELETE, SET, Change, apply_changes, check_keys, check_operations, check_values
 from oncelog.broker.config_entries import ConfigEntry, Synonym, entry_of
 from oncelog.broker.group_overrides import check_bounds, group_options, of_broker
 from oncelog.broker.known_settings import accepted_options
@@ -146,14 +147,18 @@ class DynamicConfig:
     def alter_incrementally(self, kind: int, name: str, changes: list[Change], *, validate_only: bool = False) -> None:
         """SET, DELETE, APPEND, SUBTRACT on a resource (key 44). Raises KafkaError; nothing is changed then."""
         check_keys(changes)
+        check_operations(kind, changes)
         if kind == ConfigResource.BROKER_LOGGER:
             _check_node(name, self._node, "Node id", other="Unexpected node id. Expected {}, but received {}")
             alter_loggers(changes, validate_only=validate_only)
             return
         options, own = self._alterable(kind, name)
         if kind == ConfigResource.BROKER and any(change.name == MIN_INSYNC and change.operation == DELETE for change in changes):
-            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{MIN_INSYNC} cannot be removed while ELR is enabled.")
-        after = apply_changes(own, changes, options, self._fallback_value)
+            raise _pinned()
+        lists = (
+            options if kind != ConfigResource.CLIENT_METRICS else {}
+        )  # whose lists cannot be appended to (`KafkaConfigSchema.isSplittable`)
+        after = apply_changes(own, changes, lists, self._fallback_value)
         self._keep(kind, name, own, after, validate_only)
 
     def replace(self, kind: int, name: str, values: list[tuple[str, str | None]], *, validate_only: bool = False) -> None:
@@ -163,6 +168,8 @@ class DynamicConfig:
         if kind == ConfigResource.BROKER_LOGGER:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
         options, own = self._alterable(kind, name)
+        if (kind, name) == (ConfigResource.BROKER, ALL_BROKERS) and all(change.name != MIN_INSYNC for change in changes):
+            raise _pinned()
         self._keep(kind, name, own, apply_changes({}, changes, options, self._fallback_value), validate_only)
 
     def resources(self, kinds: Iterable[int]) -> list[tuple[ConfigResource, str]]:
@@ -194,9 +201,9 @@ class DynamicConfig:
             found = [(key, self._broker[key], value) for key, value in cluster.items() if key in self._broker]
             return [entry_of(key, o, value, [Synonym(key, value, ConfigSource.DYNAMIC_DEFAULT_BROKER)]) for key, o, value in found]
         _check_node(name, self._node, "Broker id", f"{self._node} or empty string")
-        unknown = {key: _UNKNOWN for key in self.broker_values() if key not in self._broker}
+        unlisted = {key: THROTTLES.get(key, _UNKNOWN) for key in self.broker_values() if key not in self._broker}
         entries: list[ConfigEntry] = []
-        for key, declared in (*self._broker.items(), *unknown.items()):
+        for key, declared in (*self._broker.items(), *unlisted.items()):
             synonyms = self._broker_synonyms(key)
             entries.append(entry_of(key, declared, synonyms[0].value if synonyms else None, synonyms))
         return entries
@@ -258,7 +265,7 @@ class DynamicConfig:
             case ConfigResource.BROKER:
                 self._check_broker(name, before, after)
             case ConfigResource.CLIENT_METRICS:
-                _check_metrics(after, self._metrics)
+                check_client_metrics(after)
             case _:
                 check_values(after, self._group, "group")
                 check_bounds(after, self._broker_value)
@@ -283,12 +290,17 @@ class DynamicConfig:
             raise KafkaError(ErrorCode.INVALID_REQUEST, message)
         if fixed:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
+        of_one_broker = sorted(key for key in changed if key.startswith("sasl."))
+        if of_one_broker and name == ALL_BROKERS:
+            message = f"Cannot update these configs at default cluster level, broker id must be specified: {of_one_broker}"
+            raise KafkaError(ErrorCode.INVALID_REQUEST, message)
         if MIN_INSYNC in changed and name != ALL_BROKERS:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"Broker-level {MIN_INSYNC} cannot be altered while ELR is enabled.")
         for key in changed:
-            if key in self._broker and key in after:
+            declared = self._broker.get(key, THROTTLES.get(key))
+            if declared is not None and key in after:
                 try:
-                    self._broker[key].parse(after[key])
+                    declared.parse(after[key])
                 except KafkaError as error:
                     raise KafkaError(ErrorCode.INVALID_REQUEST, error.message) from None
 
@@ -317,6 +329,10 @@ class DynamicConfig:
         return topic
 
 
+def _pinned() -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_CONFIG, f"Cluster-level {MIN_INSYNC} cannot be removed while ELR is enabled.")
+
+
 def _must_be_named(name: str, message: str) -> None:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, message)
@@ -331,19 +347,3 @@ def _check_node(name: str, ours: str, noun: str, expected: str | None = None, *,
     if name != ours:
         text = other.format(ours, name) if other else f"Unexpected broker id, expected {expected or ours}, but received {name}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, text)
-
-
-def _check_metrics(values: Mapping[str, str], options: Mapping[str, Option]) -> None:
-    """`ClientMetricsConfigs.validate`: names and interval are 42, a pattern is 40."""
-    for name, text in values.items():
-        if name not in options:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")
-        try:
-            parsed = options[name].parse(text)
-        except KafkaError:
-            message = f"Invalid value {text} for {name}, interval must be between 100 and 3600000 (1 hour)"
-            raise KafkaError(ErrorCode.INVALID_REQUEST, message) from None
-        if name == "match":
-            for pattern in parsed:
-                if "=" not in pattern:
-                    raise KafkaError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")

@@ -65,7 +65,8 @@ def _sort_out(asked: list[tuple[str | None, uuid.UUID | None]], ctx: RequestCont
     names = Counter(name for name, topic_id in asked if name is not None and topic_id is None)
     ids = Counter(topic_id for name, topic_id in asked if topic_id is not None and name is None)
     registry = ctx.broker.logs.topics
-    for name, topic_id in dict.fromkeys(asked):
+    nameless = [each for each in asked if each == (None, None)]  # told as often as they are there
+    for name, topic_id in (*nameless, *dict.fromkeys(each for each in asked if each != (None, None))):
         if name is not None and topic_id is not None:
             refused.append(_Outcome(name, topic_id, ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id."))
         elif name is None and topic_id is None:

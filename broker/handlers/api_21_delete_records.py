@@ -21,11 +21,15 @@ from oncelog.protocol.names import INTERNAL_TOPICS
 @api(ApiKey.DELETE_RECORDS, 0, 2)
 def handle(req: Any, ctx: RequestContext) -> Any:
     """Delete on each partition."""
+    topics: dict[str, dict[int, Any]] = {}
+    for topic in req.topics:
+        for partition in topic.partitions:
+            topics.setdefault(topic.name, {})[partition.partition_index] = partition
     result = messages.DeleteRecordsResponse.DeleteRecordsTopicResult
     return messages.DeleteRecordsResponse(
         topics=[
-            result(name=topic.name, partitions=[_delete(ctx, topic.name, partition) for partition in topic.partitions])
-            for topic in req.topics
+            result(name=name, partitions=[_delete(ctx, name, partition) for partition in partitions.values()])
+            for name, partitions in topics.items()
         ]
     )
 

@@ -17,6 +17,7 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 
+_PREFERRED, _UNCLEAN = 0, 1
 NOT_NEEDED = "Leader election not needed for topic partition."
 
 
@@ -30,6 +31,8 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     if req.topic_partitions is None:
         every = [result(topic=topic.name, partition_result=[]) for topic in ctx.broker.logs.topics.all()]
         return messages.ElectLeadersResponse(error_code=0, replica_election_results=every)
+    if req.topic_partitions and req.election_type not in (_PREFERRED, _UNCLEAN):
+        return _unknown_type(req)
     results = [
         result(topic=asked.topic, partition_result=[_partition(TopicPartition(asked.topic, number), ctx) for number in asked.partitions])
         for asked in req.topic_partitions
@@ -40,6 +43,21 @@ def handle(req: Any, ctx: RequestContext) -> Any:
 def _refused(partition: int) -> Any:
     entry = messages.ElectLeadersResponse.ReplicaElectionResult.PartitionResult
     return entry(partition_id=partition, error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, error_message=CLUSTER_REFUSED)
+
+
+def _unknown_type(req: Any) -> Any:
+    result = messages.ElectLeadersResponse.ReplicaElectionResult
+    code, message = ErrorCode.INVALID_REQUEST, f"Unknown election type {req.election_type}"
+    results = [
+        result(
+            topic=asked.topic,
+            partition_result=[
+                result.PartitionResult(partition_id=number, error_code=code, error_message=message) for number in asked.partitions
+            ],
+        )
+        for asked in req.topic_partitions
+    ]
+    return messages.ElectLeadersResponse(error_code=code, replica_election_results=results)
 
 
 def _partition(partition: TopicPartition, ctx: RequestContext) -> Any:

@@ -59,5 +59,6 @@ def _answer(req: Any, verdicts: _Verdicts) -> Any:
                 ],
             )
             for topic in req.topics
+            if topic.partitions
         ]
     )

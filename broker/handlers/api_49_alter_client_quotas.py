@@ -6,6 +6,7 @@ Quotas are kept and shown, not enforced.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation
@@ -21,16 +22,26 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 def handle(req: Any, ctx: RequestContext) -> Any:
     """Alter the quotas of each entity."""
     allowed = may(ctx, AclOperation.ALTER_CONFIGS)
-    return messages.AlterClientQuotasResponse(entries=[_alter(entry, req.validate_only, allowed, ctx) for entry in req.entries])
+    named = Counter(_entity(entry) for entry in req.entries)
+    entries = {_entity(entry): entry for entry in req.entries}
+    return messages.AlterClientQuotasResponse(
+        entries=[_alter(entry, req.validate_only, allowed, ctx, twice=named[entity] > 1) for entity, entry in entries.items()]
+    )
 
 
-def _alter(entry: Any, validate_only: bool, allowed: bool, ctx: RequestContext) -> Any:
+def _entity(entry: Any) -> frozenset[tuple[str, str | None]]:
+    return frozenset((part.entity_type, part.entity_name) for part in entry.entity)
+
+
+def _alter(entry: Any, validate_only: bool, allowed: bool, ctx: RequestContext, *, twice: bool) -> Any:
     error, message = ErrorCode.NONE, None
     entity = [(part.entity_type, part.entity_name) for part in entry.entity]
     changes = {op.key: None if op.remove else op.value for op in entry.ops}
     try:
         if not allowed:
             raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, CLUSTER_REFUSED)
+        if twice:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Each client quota entity must appear at most once in the request.")
         ctx.broker.client_quotas.alter(entity, changes, validate_only=validate_only)
     except KafkaError as refused:
         error, message = refused.code, refused.message
