@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 from pathlib import Path
 
 from oncelog.protocol.config_def import options_of
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from oncelog.storage.catalogue import METADATA
 from oncelog.storage.config import LogConfig
+from oncelog.storage.env import OsFileSystem
 from oncelog.storage.graduate import Plan
 from oncelog.storage.kafka_import import KafkaTopic
+from oncelog.storage.twin_file import examine
 
 # ids that Kafka hands to a broker at once; what is left of them is skipped by a restart
 PRODUCER_ID_BLOCK = 1000
 # options that Kafka does not know, and would refuse
 OUR_TOPIC_CONFIGS = frozenset(option.topic_name for option in options_of(LogConfig).values() if option.ours and option.topic_name)
-SETTINGS_FILE = "oncelog.metadata"
+_OURS = ("identity", "producer_ids")  # sections of the metadata store
 
 
 def steps(plan: Plan, target: Path | None, bootstrap: str = "localhost:9092") -> list[str]:
@@ -46,7 +50,7 @@ def steps(plan: Plan, target: Path | None, bootstrap: str = "localhost:9092") ->
             for partition in range(topic.partitions)
         ),
     ]
-    if SETTINGS_FILE in plan.source.names:
+    if _has_settings(plan.source.path):
         lines += ["   ACLs, SCRAM credentials, quotas and settings of brokers do not move: enter them again with Kafka's own tools."]
     if plan.highest_foreign_id >= 0:
         blocks = math.ceil((plan.highest_foreign_id + 1) / PRODUCER_ID_BLOCK)
@@ -56,6 +60,13 @@ def steps(plan: Plan, target: Path | None, bootstrap: str = "localhost:9092") ->
             f"   {PRODUCER_ID_BLOCK} ids.",
         ]
     return lines
+
+
+def _has_settings(source: Path) -> bool:
+    """Does the metadata store hold anything that a user entered?"""
+    newest = examine(OsFileSystem(), source / METADATA).newest
+    sections = json.loads(newest.payload) if newest is not None else {}
+    return any(values for section, values in sections.items() if section not in _OURS)
 
 
 def create_command(topic: KafkaTopic, bootstrap: str) -> str:

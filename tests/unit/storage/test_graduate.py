@@ -175,7 +175,9 @@ def test_options_of_ours_and_settings_are_not_handed_to_kafka(source: Path) -> N
     topic = KafkaTopic("a", uuid.UUID(int=5), 3, {"flush.on.ack": "false", "retention.ms": "1"})
     assert create_command(topic, "b:1").endswith("--replication-factor 1 --config retention.ms=1")
     assert "ACLs" not in "\n".join(steps(plan(source), None))
-    (source / "oncelog.metadata").write_text("{}")
+    (source / "oncelog.metadata").write_text('{"identity":{"node.id":"1"},"acls":{}}')
+    assert "ACLs" not in "\n".join(steps(plan(source), None))
+    (source / "oncelog.metadata").write_text('{"acls":{"any":{}}}')
     assert "ACLs" in "\n".join(steps(plan(source), None))
 
 
