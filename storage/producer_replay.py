@@ -9,6 +9,7 @@ from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from oncelog.protocol.compression import CompressionError
 from oncelog.protocol.control_records import parse_end_transaction_marker
 from oncelog.protocol.records import BatchHeader, CorruptBatch, parse_header
 from oncelog.storage import producer_files
@@ -38,7 +39,7 @@ def replay_batch(state: ProducerState, header: BatchHeader, batch: bytes | memor
     assert batch is not None
     try:
         marker = parse_end_transaction_marker(batch)
-    except CorruptBatch as error:
+    except (CorruptBatch, CompressionError) as error:
         _log.warning("marker not readable offset=%d error=%s", header.base_offset, error)
         return None
     if marker is None:
@@ -183,6 +184,6 @@ def _is_believed(log: Log, segment: Segment, entry: AbortedTxn) -> bool:
         return False
     try:
         marker = parse_end_transaction_marker(segment.read_at(position, header.size_bytes))
-    except CorruptBatch:
+    except (CorruptBatch, CompressionError):
         return True
     return marker is not None and not marker.commit

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from oncelog.storage.catalogue import REGISTRY, audit_own_files, audit_topic_file, read_catalogue
+from oncelog.storage.consequences import fold
 from oncelog.storage.findings import Finding, Findings, Kind, Severity
 from oncelog.storage.kafka_import import KafkaTopic
 from oncelog.storage.raw_directory import (
@@ -21,6 +22,7 @@ from oncelog.storage.raw_directory import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_STARTS,
+    RECOVERY_POINTS,
     DataDirectory,
     PartitionFolder,
     open_data_directory,
@@ -94,7 +96,7 @@ def verify(path: Path, *, records: bool = True) -> Report:
         PartitionSummary(name, one.log_start, one.log_end, one.last_stable_offset, one.batches, len(one.open_transactions))
         for name, one in facts.items()
     ]
-    return Report(tuple(findings.items), tuple(summaries), directory.clean)
+    return Report(tuple(fold(findings.items)), tuple(summaries), directory.clean)
 
 
 def _folders_of(directory: DataDirectory, topic: str) -> list[PartitionFolder]:
@@ -107,7 +109,8 @@ def _context(directory: DataDirectory, folder: PartitionFolder, topics: dict[str
     topic = (topics or {}).get(folder.topic)
     policy = topic.configs.get("cleanup.policy", "") if topic else ""
     compacted = internal or "compact" in policy or key in directory.checkpoint(CLEANER_OFFSETS)
-    return PartitionContext(directory.clean, compacted, internal, directory.checkpoint(LOG_STARTS).get(key), records)
+    recovery_point = directory.checkpoint(RECOVERY_POINTS).get(key, 0)
+    return PartitionContext(directory.clean, compacted, internal, directory.checkpoint(LOG_STARTS).get(key), records, recovery_point)
 
 
 def _audit_directory(directory: DataDirectory, findings: Findings) -> None:

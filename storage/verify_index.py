@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from oncelog.storage.findings import Findings, Kind, Severity
+from oncelog.storage.findings import Findings, Kind
 from oncelog.storage.raw_directory import PartitionFolder
 from oncelog.storage.raw_formats import (
     OFFSET_ENTRY,
@@ -30,10 +30,11 @@ class BatchFact(NamedTuple):
 
 @dataclass(slots=True)
 class SegmentFacts:
-    """One `.log` as walked. `active`: the last one of its partition."""
+    """One `.log` as walked. `active`: the last one of its partition; `recovered`: the next start checks it and builds its indexes again."""
 
     base_offset: int
     active: bool
+    recovered: bool = False
     batches: list[BatchFact] = field(default_factory=list)
     aborted: list[TxnEntry] = field(default_factory=list)
     max_timestamp: int = -1
@@ -54,25 +55,28 @@ class IndexCheck:
         self._time_index(segment)
         self._txn_index(segment)
 
-    def _lenient(self, segment: SegmentFacts) -> Severity:
-        """After a kill the active segment's indexes may be behind or padded: recovery rebuilds them."""
-        return Severity.NOTE if segment.active and not self.clean else Severity.ERROR
+    def _index(self, segment: SegmentFacts, kind: Kind, message: str, *, offset: int, file: str) -> None:
+        """An error, unless the next start builds the indexes of the segment again in any case."""
+        if segment.recovered:
+            self.findings.note(kind, f"will be mended by the next start: {message}", offset=offset, file=file)
+        else:
+            self.findings.error(kind, message, offset=offset, file=file)
 
     def _read(self, segment: SegmentFacts, suffix: str, missing: Kind, size: Kind, entry_bytes: int) -> bytes | None:
         path = self.folder.file(segment.base_offset, suffix)
         if not path.exists():
             # an empty segment's are created with its first entry
             if segment.batches:
-                self.findings.add(self._lenient(segment), missing, "missing", offset=segment.base_offset, file=path.name)
+                self._index(segment, missing, "missing", offset=segment.base_offset, file=path.name)
             return None
         data = path.read_bytes()
         if len(data) % entry_bytes:
             message = f"{len(data)} bytes are not a multiple of {entry_bytes}"
-            self.findings.add(self._lenient(segment), size, message, offset=segment.base_offset, file=path.name)
+            self._index(segment, size, message, offset=segment.base_offset, file=path.name)
         padding = len(data) // entry_bytes - used_slots(data, entry_bytes)
         if padding:
             message = f"{padding} unused slots, not trimmed"
-            self.findings.add(self._lenient(segment), Kind.INDEX_PADDING, message, offset=segment.base_offset, file=path.name)
+            self._index(segment, Kind.INDEX_PADDING, message, offset=segment.base_offset, file=path.name)
         return data
 
     def _offset_index(self, segment: SegmentFacts) -> None:
@@ -86,13 +90,13 @@ class IndexCheck:
             batch = by_position.get(entry.position)
             if entry.offset <= previous[0] or entry.position <= previous[1]:
                 message = f"entry ({entry.offset}, {entry.position}) does not rise above {previous}"
-                self.findings.error(Kind.INDEX_ORDER, message, offset=entry.offset, file=name)
+                self._index(segment, Kind.INDEX_ORDER, message, offset=entry.offset, file=name)
             elif batch is None:
                 message = f"entry {entry.offset} points at byte {entry.position}, where no batch begins"
-                self.findings.error(Kind.INDEX_MISMATCH, message, offset=entry.offset, file=name)
+                self._index(segment, Kind.INDEX_MISMATCH, message, offset=entry.offset, file=name)
             elif batch.last_offset != entry.offset:
                 message = f"entry {entry.offset} points at byte {entry.position}, whose batch ends at {batch.last_offset}"
-                self.findings.error(Kind.INDEX_MISMATCH, message, offset=entry.offset, file=name)
+                self._index(segment, Kind.INDEX_MISMATCH, message, offset=entry.offset, file=name)
             previous = (entry.offset, entry.position)
 
     def _time_index(self, segment: SegmentFacts) -> None:
@@ -111,14 +115,14 @@ class IndexCheck:
         for entry in entries:
             if entry.timestamp <= timestamp or entry.offset < offset:
                 message = f"entry ({entry.timestamp}, {entry.offset}) does not rise above ({timestamp}, {offset})"
-                self.findings.error(Kind.TIME_INDEX_ORDER, message, offset=entry.offset, file=name)
+                self._index(segment, Kind.TIME_INDEX_ORDER, message, offset=entry.offset, file=name)
             elif own.get(entry.offset) != entry.timestamp or largest[entry.offset] != entry.timestamp:
                 message = f"entry says {entry.timestamp}, the batch {own.get(entry.offset, 'does not exist')}"
-                self.findings.error(Kind.TIME_INDEX_MISMATCH, message, offset=entry.offset, file=name)
+                self._index(segment, Kind.TIME_INDEX_MISMATCH, message, offset=entry.offset, file=name)
             timestamp, offset = entry.timestamp, entry.offset
-        if timestamp < segment.max_timestamp and (not segment.active or self.clean):
+        if timestamp < segment.max_timestamp and (not segment.active or self.clean or not segment.recovered):
             message = f"last entry {timestamp} is below the largest timestamp {segment.max_timestamp}, which retention follows"
-            self.findings.error(Kind.TIME_INDEX_SHORT, message, offset=segment.base_offset, file=name)
+            self._index(segment, Kind.TIME_INDEX_SHORT, message, offset=segment.base_offset, file=name)
 
     def _txn_index(self, segment: SegmentFacts) -> None:
         path = self.folder.file(segment.base_offset, "txnindex")
@@ -127,22 +131,22 @@ class IndexCheck:
             try:
                 entries = parse_txn_index(path.read_bytes())
             except DamagedFile as error:
-                self.findings.add(self._lenient(segment), Kind.TXN_INDEX_DAMAGED, str(error), offset=segment.base_offset, file=path.name)
+                self._index(segment, Kind.TXN_INDEX_DAMAGED, str(error), offset=segment.base_offset, file=path.name)
                 return
         found = {entry.last_offset: entry for entry in entries}
         wanted = {entry.last_offset: entry for entry in segment.aborted}
         for last_offset, entry in wanted.items():
-            self._compare(found.get(last_offset), entry, self._lenient(segment), path.name)
+            self._compare(found.get(last_offset), entry, segment, path.name)
         for last_offset, entry in found.items():
             # what is in front of the log start, or was cleaned away, leaves its entry behind
             if last_offset not in wanted and not self.compacted and entry.first_offset >= self.log_start:
                 message = f"hides producer {entry.producer_id} from {entry.first_offset}, but no abort marker is at {last_offset}"
                 self.findings.error(Kind.TXN_INDEX_EXTRA, message, offset=last_offset, file=path.name)
 
-    def _compare(self, found: TxnEntry | None, wanted: TxnEntry, missing: Severity, name: str) -> None:
+    def _compare(self, found: TxnEntry | None, wanted: TxnEntry, segment: SegmentFacts, name: str) -> None:
         if found is None:
             message = f"records of producer {wanted.producer_id} from {wanted.first_offset} were aborted, read_committed would see them"
-            self.findings.add(missing, Kind.TXN_INDEX_MISSING, message, offset=wanted.last_offset, file=name)
+            self._index(segment, Kind.TXN_INDEX_MISSING, message, offset=wanted.last_offset, file=name)
         elif found.producer_id != wanted.producer_id or found.first_offset > wanted.first_offset:
             message = (
                 f"entry covers producer {found.producer_id} from {found.first_offset}, "

@@ -28,6 +28,7 @@ class PartitionContext:
     internal: bool
     log_start: int | None = None
     records: bool = True
+    recovery_point: int = 0
 
 
 @dataclass(slots=True)
@@ -74,8 +75,10 @@ class _PartitionAudit:
         if self.replay.begin in self.snapshots:
             self.replay.seed(self.snapshots[self.replay.begin])
         due = [offset for offset in self.snapshots if offset > (self.bases[0] if self.bases else 0)]
+        unchecked = max((base for base in self.bases if base < self.context.recovery_point), default=0)
         for number, base in enumerate(self.bases):
-            segment = SegmentFacts(base, active=number == len(self.bases) - 1)
+            recovered = not self.context.clean and base >= unchecked
+            segment = SegmentFacts(base, active=number == len(self.bases) - 1, recovered=recovered)
             for batch in self._walk(segment):
                 while due and due[0] <= batch.header.base_offset:
                     self._compare_snapshot(due.pop(0))
@@ -86,7 +89,8 @@ class _PartitionAudit:
             self._compare_snapshot(due.pop(0))
         for offset in due:
             message = f"covers offsets up to {offset}, the log ends at {self.next_offset}"
-            self.findings.error(Kind.SNAPSHOT_BEYOND_END, message, offset=offset, file=self.folder.file(offset, "snapshot").name)
+            severity = Severity.ERROR if self.context.clean else Severity.NOTE  # the next start drops it
+            self.findings.add(severity, Kind.SNAPSHOT_BEYOND_END, message, offset=offset, file=self.folder.file(offset, "snapshot").name)
         self._newest_snapshot()
         self._leader_epochs()
         self.facts.log_end = self.next_offset
@@ -197,7 +201,7 @@ class _PartitionAudit:
         before = len(self.replay.aborted)
         try:
             self.replay.apply(batch, name)
-        except CorruptBatch as error:
+        except (CorruptBatch, CompressionError) as error:
             self.findings.error(Kind.MARKER_DAMAGED, str(error), offset=header.base_offset, file=name)
         segment.aborted.extend(self.replay.aborted[before:])
         segment.batches.append(BatchFact(batch.position, header.base_offset, header.last_offset, header.max_timestamp))
