@@ -55,7 +55,7 @@ def test_what_a_kill_left_is_called_that(tmp_path: Path) -> None:
     """Above the recovery point neither indexes nor tails are finished: the next start does that."""
     kit = filled(tmp_path)
     kit.manager._upkeep.write_checkpoints(everything=True)
-    before = {finding for finding in verify(kit.data_dir).errors}
+    before = set(verify(kit.data_dir).errors)
     kit.kill()
     (kit.data_dir / "recovery-point-offset-checkpoint").write_text("0\n0\n")
     for path in kit.folder.glob("*.index"):
