@@ -1,17 +1,32 @@
-"""`oncelog ready`: does a broker serve? One ApiVersions round trip, repeated until the time is up."""
+"""`oncelog ready`: does a broker serve? ApiVersions, behind TLS and SASL where they are asked for, repeated until the time is up."""
 
 from __future__ import annotations
 
-import socket
-import struct
 import sys
 import time
+from pathlib import Path
+from typing import Annotated
 
-_API_VERSIONS_V0 = struct.pack(">hhih", 18, 0, 7, -1)
+from cyclopts import Parameter
+from oncelog.broker.commands.connection import Connection, Mechanism, Protocol
+from oncelog.broker.commands.wire_client import ConnectFailure, Security, WireClient, parse_address
+
 PAUSE_SECONDS = 0.05
+ANSWER_SECONDS = 2.0
 
 
-def ready(*, bootstrap: str = "127.0.0.1:9092", timeout: float = 0.0) -> int:
+def ready(
+    *,
+    bootstrap: Annotated[str, Parameter(env_var="ONCELOG_BOOTSTRAP")] = "127.0.0.1:9092",
+    timeout: float = 0.0,
+    security_protocol: Annotated[Protocol | None, Parameter(env_var="ONCELOG_SECURITY_PROTOCOL")] = None,
+    sasl_mechanism: Annotated[Mechanism, Parameter(env_var="ONCELOG_SASL_MECHANISM")] = "SCRAM-SHA-256",
+    username: Annotated[str | None, Parameter(env_var="ONCELOG_USERNAME")] = None,
+    password: Annotated[str | None, Parameter(env_var="ONCELOG_PASSWORD")] = None,
+    ca: Annotated[Path | None, Parameter(env_var="ONCELOG_CA")] = None,
+    cert: Annotated[Path | None, Parameter(env_var="ONCELOG_CERT")] = None,
+    insecure: Annotated[bool, Parameter(negative=(), env_var="ONCELOG_INSECURE")] = False,
+) -> int:
     """Exit with 0 as soon as a broker serves, with 1 when it does not in time.
 
     Parameters
@@ -20,14 +35,34 @@ def ready(*, bootstrap: str = "127.0.0.1:9092", timeout: float = 0.0) -> int:
         host:port of the broker.
     timeout
         Seconds to wait for it; 0 asks once.
+    security_protocol
+        Follows from the other options when it is not given.
+    username
+        Logs in; a listener with SASL says that it serves without.
+    ca
+        PEM file with the authorities that the broker's certificate may come from.
+    cert
+        PEM file with a client certificate and its key.
+    insecure
+        Do not check the broker's certificate.
     """
-    host, separator, port = bootstrap.rpartition(":")
-    if not separator or not port.isdecimal():
-        sys.stderr.write(f"oncelog ready: --bootstrap takes host:port, not {bootstrap!r}\n")
+    try:
+        host, port = parse_address(bootstrap)
+    except ValueError as error:
+        sys.stderr.write(f"oncelog ready: --bootstrap takes host:port: {error}\n")
         return 2
+    security = Connection(
+        security_protocol=security_protocol,
+        sasl_mechanism=sasl_mechanism,
+        username=username,
+        password=password,
+        ca=ca,
+        cert=cert,
+        insecure=insecure,
+    ).security()
     deadline = time.monotonic() + timeout
     while True:
-        problem = _ask(host.strip("[]") or "127.0.0.1", int(port))
+        problem = _ask(host, port, security)
         if problem is None:
             return 0
         if time.monotonic() >= deadline:
@@ -36,13 +71,9 @@ def ready(*, bootstrap: str = "127.0.0.1:9092", timeout: float = 0.0) -> int:
         time.sleep(PAUSE_SECONDS)
 
 
-def _ask(host: str, port: int) -> str | None:
+def _ask(host: str, port: int, security: Security) -> str | None:
     try:
-        with socket.create_connection((host, port), 2.0) as connection:
-            connection.sendall(struct.pack(">i", len(_API_VERSIONS_V0)) + _API_VERSIONS_V0)
-            head = connection.recv(8)
-    except OSError as error:
-        return str(error)
-    if len(head) < 8 or head[4:8] != struct.pack(">i", 7):
-        return "it does not speak Kafka's protocol (or wants TLS or SASL)"
+        WireClient(host, port, security=security, timeout_s=ANSWER_SECONDS).connect().close()
+    except ConnectFailure as failure:
+        return failure.why
     return None

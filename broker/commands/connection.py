@@ -16,6 +16,7 @@ from oncelog.broker.commands.wire_client import ConnectFailure, Security
 from oncelog.protocol.errors import KafkaError
 
 _GROUP = Group("Connection", sort_key=100)
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 
 
@@ -30,9 +31,7 @@ class Connection:
     format: Annotated[Format, Parameter(group=_GROUP, help="What to print on standard output.")] = Format.TABLE
     timeout_s: Annotated[float, Parameter(name="--timeout", group=_GROUP, help="Seconds to wait for an answer.")] = 10.0
     security_protocol: Annotated[Protocol | None, Parameter(group=_GROUP, env_var="ONCELOG_SECURITY_PROTOCOL")] = None
-    sasl_mechanism: Annotated[
-        Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], Parameter(group=_GROUP, env_var="ONCELOG_SASL_MECHANISM")
-    ] = "SCRAM-SHA-256"
+    sasl_mechanism: Annotated[Mechanism, Parameter(group=_GROUP, env_var="ONCELOG_SASL_MECHANISM")] = "SCRAM-SHA-256"
     username: Annotated[str | None, Parameter(group=_GROUP, env_var="ONCELOG_USERNAME")] = None
     password: Annotated[
         str | None,

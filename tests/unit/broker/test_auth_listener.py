@@ -28,6 +28,7 @@ from oncelog.broker.context import BrokerContext
 from oncelog.broker.dispatch import ApiRegistry
 from oncelog.broker.listeners import ListenerConfig
 from oncelog.broker.metrics import Metrics
+from oncelog.broker.ready import ready
 from oncelog.broker.requests import RequestHandler
 from oncelog.broker.serve import new_loop
 from oncelog.broker.server import Listener
@@ -321,3 +322,10 @@ def test_a_client_over_tls_that_does_not_read_is_counted(pem: Path) -> None:
             wait_until(lambda: running.listener.unread.total == 0)
     finally:
         running.close()
+
+
+@pytest.mark.parametrize(("password", "status"), [("secret", 0), ("wrong", 1)])
+def test_ready_logs_in(running: Running, password: str, status: int) -> None:
+    address = f"127.0.0.1:{running.listener.port}"
+    assert ready(bootstrap=address, username="alice", password=password) == status
+    assert ready(bootstrap=address) == 0  # without a user it asks for ApiVersions, which needs none

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from oncelog.broker import refusals, tls_layer
+from oncelog.broker.ready import ready
 from support.certificates import Authority, openssl
 from support.process import wait_until
 
@@ -162,3 +163,13 @@ def test_who_is_served(start: Callable[..., Running], authority: Authority) -> N
     running = start("required")
     with running.client(tls=client(authority, ssl.TLSVersion.TLSv1_3, authority.issue("localhost"))) as served:
         assert users(served) == 0  # User:CN=localhost is a super user there
+
+
+def test_ready_speaks_tls_and_shows_a_certificate(
+    start: Callable[..., Running], authority: Authority, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = f"localhost:{start('required').listener.port}"
+    assert ready(bootstrap=address, ca=authority.certificate, cert=authority.issue("localhost")) == 0
+    assert ready(bootstrap=address, ca=authority.certificate) == 1
+    assert ready(bootstrap=address) == 1
+    assert "does not serve" in capsys.readouterr().err
