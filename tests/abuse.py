@@ -21,13 +21,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench.load import batch, create_topic, exchange, fetch_frame, metadata_frame, produce_frame, pump
+from oncelog.protocol import messages
+
+from tests.bench.load import FETCH_VERSION, batch, create_topic, exchange, fetch_frame, metadata_frame, produce_frame, pump
+from tests.bench.load import frame as load_frame
 from tests.support.process import BrokerProcess, free_port
 
 MAX_RSS_MB = 200
 MAX_P99_MS = 100
 STORED_MB = 60
-TOPIC, OTHER = "abused", "quiet"
+TOPIC, OTHER, WIDE = "abused", "quiet", "wide"
+WIDE_PARTITIONS = 200
 HARMLESS = (ConnectionError, TimeoutError, ssl.SSLError, BlockingIOError)
 
 Sockets = list[socket.socket]
@@ -83,6 +87,40 @@ def parked_unread(crowd: Crowd) -> Iterator[None]:
     mine = crowd.connect(50)
     send(mine, fetch_frame(OTHER, 1 << 40, max_bytes=1 << 20, max_wait_ms=30_000, min_bytes=1 << 30) * 500)
     while True:
+        yield
+
+
+def parked_wide(crowd: Crowd) -> Iterator[None]:
+    """30 connections with 120 fetches each that wait for a record in one of 200 partitions."""
+    request = messages.FetchRequest
+    kind = request.FetchTopic.FetchPartition
+    wanted = [
+        kind(
+            partition=each, current_leader_epoch=-1, fetch_offset=0, last_fetched_epoch=-1, log_start_offset=-1, partition_max_bytes=1 << 20
+        )
+        for each in range(WIDE_PARTITIONS)
+    ]
+    asked = request(
+        replica_id=-1,
+        max_wait_ms=30_000,
+        min_bytes=1 << 30,
+        max_bytes=1 << 20,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        topics=[request.FetchTopic(topic=WIDE, partitions=wanted)],
+        forgotten_topics_data=[],
+        rack_id="",
+    )
+    whole = load_frame(1, FETCH_VERSION, asked) * 120
+    mine = crowd.connect(30)
+    at = dict.fromkeys(mine, 0)
+    for one in mine:
+        one.setblocking(False)
+    while True:
+        for one in mine:
+            with contextlib.suppress(*HARMLESS):
+                at[one] += one.send(whole[at[one] :][: 1 << 20])
         yield
 
 
@@ -184,6 +222,7 @@ ATTACKS: dict[str, Callable[[Crowd], Iterator[None]]] = {
         unread_answers,
         pipelining_unread,
         parked_unread,
+        parked_wide,
         announced_lengths,
         large_requests,
         drips,
@@ -257,6 +296,7 @@ def feed(broker: BrokerProcess) -> None:
     """Topics, and records for those who will not read them."""
     create_topic(broker.port, TOPIC)
     create_topic(broker.port, OTHER)
+    create_topic(broker.port, WIDE, WIDE_PARTITIONS)
     pump(broker.port, [produce_frame(TOPIC, range(1), batch(900_000), 1)] * STORED_MB)
     exchange(broker.port, produce_frame(OTHER, range(1), batch(100), 1))
 

@@ -13,6 +13,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
+from oncelog.broker.connection import BlockedRequests
 from oncelog.broker.delayed import ParkedRequest
 from oncelog.broker.dispatch import api
 from oncelog.broker.fetch_sessions import FetchContext, Key
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
 
 Result = tuple[Key, FetchPartitionData]
+PARKED_PARTITIONS = 16  # of a request that may wait beside others of its connection
 
 
 @api(ApiKey.FETCH, 4, 18, raw=True)
@@ -44,7 +46,9 @@ def handle(body: memoryview, ctx: RequestContext) -> Any:
     if answer is not None:
         return answer
     changing = fetch.logs if context.session is None else [context.session]
-    return ParkedRequest(changing, request.max_wait_ms, fetch.attempt).future
+    future = ParkedRequest(changing, request.max_wait_ms, fetch.attempt).future
+    # as in Apache Kafka, requests behind it wait; only those behind a small one need not, as many of these cost little memory
+    return BlockedRequests(future) if len(fetch.targets) > PARKED_PARTITIONS else future
 
 
 class _Fetch:
