@@ -69,10 +69,7 @@ class PlainExchange:
         self.user: str | None = None
 
     def step(self, token: bytes) -> Step:
-        try:
-            parts = token.decode().split("\0")
-        except UnicodeDecodeError:
-            raise SaslFailure("Authentication failed: the PLAIN token is not UTF-8") from None
+        parts = token.decode(errors="replace").split("\0")
         if len(parts) != 3:
             raise SaslFailure(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
         authorization_id, user, password = parts

@@ -31,7 +31,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
 def _response(answer: AuthenticateAnswer) -> Any:
     return messages.SaslAuthenticateResponse(
         error_code=answer.error,
-        error_message=answer.message,
+        error_message=answer.message or "",  # never null, as `SaslAuthenticateResponseData`
         auth_bytes=answer.token,
         session_lifetime_ms=answer.session_lifetime_ms,
     )

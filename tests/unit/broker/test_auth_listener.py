@@ -329,3 +329,17 @@ def test_ready_logs_in(running: Running, password: str, status: int) -> None:
     address = f"127.0.0.1:{running.listener.port}"
     assert ready(bootstrap=address, username="alice", password=password) == status
     assert ready(bootstrap=address) == 0  # without a user it asks for ApiVersions, which needs none
+
+
+@pytest.mark.parametrize(
+    ("token", "error", "message"),
+    [
+        (b"\0alice\0secret", 0, ""),
+        (b"\0\xff\0x", 58, "Authentication failed: Invalid username or password"),
+    ],
+)
+def test_the_answer_to_a_token_as_kafka_words_it(running: Running, token: bytes, error: int, message: str) -> None:
+    with running.client() as client:
+        client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="PLAIN"))
+        answer = client.send(ApiKey.SASL_AUTHENTICATE, messages.SaslAuthenticateRequest(auth_bytes=token))
+        assert (answer.error_code, answer.error_message) == (error, message)
