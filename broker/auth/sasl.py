@@ -1,7 +1,7 @@
 """The SASL state of one connection: what may be asked before, during and after authentication (Kafka's `SaslServerAuthenticator`).
 
     state            SaslHandshake            SaslAuthenticate       other keys
-    INITIAL          -> HANDSHAKEN, or 33+close   34, close          only ApiVersions (18), else close
+    INITIAL          -> HANDSHAKEN, or 33+close   close              only ApiVersions (18), else close
     HANDSHAKEN       34, close                step; -> AUTHENTICATED,  close
                                               or 58+close
     AUTHENTICATED    -> REAUTHENTICATING      34 (connection stays)  served until the session ends, then close
@@ -96,7 +96,7 @@ class SaslState:
     def allows(self, key: int, now_ms: float) -> bool:
         """Whether a request of `key` is served now; if not, the connection is to be closed without an answer."""
         if key in ALLOWED_BEFORE:
-            return self.phase is not SaslPhase.HANDSHAKEN or key != ApiKey.API_VERSIONS
+            return (self.phase, key) not in ((SaslPhase.HANDSHAKEN, ApiKey.API_VERSIONS), (SaslPhase.INITIAL, ApiKey.SASL_AUTHENTICATE))
         if self.phase in (SaslPhase.INITIAL, SaslPhase.HANDSHAKEN):
             return False
         return self.expires_at_ms is None or now_ms < self.expires_at_ms

@@ -343,3 +343,8 @@ def test_the_answer_to_a_token_as_kafka_words_it(running: Running, token: bytes,
         client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="PLAIN"))
         answer = client.send(ApiKey.SASL_AUTHENTICATE, messages.SaslAuthenticateRequest(auth_bytes=token))
         assert (answer.error_code, answer.error_message) == (error, message)
+
+
+def test_a_token_before_the_handshake_closes_the_connection(running: Running) -> None:
+    with running.client() as client, pytest.raises(ConnectFailure, match="closed the connection"):
+        client.send(ApiKey.SASL_AUTHENTICATE, messages.SaslAuthenticateRequest(auth_bytes=b"\0alice\0secret"))
