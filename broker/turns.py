@@ -47,6 +47,14 @@ class Turns:
         """Is there work that has not ended?"""
         return bool(self._tasks)
 
+    def begin(self, steps: Steps[Any]) -> Any:
+        """What `steps` return when they need no other turn, else an answer to wait for."""
+        try:
+            job = next(steps)
+        except StopIteration as end:
+            return end.value
+        return BlockedRequests(self.go_on(steps, job))
+
     def answer(self, steps: Steps[Any], encode: Callable[[Any], Any] | None = None) -> BlockedRequests:
         """A handler's answer that `steps` will return: a value, or itself something to wait for. `encode` is called by another thread."""
         return BlockedRequests(self.go_on(_settled(steps, encode), None))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from oncelog.protocol.compression import CompressionError
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel
 from oncelog.protocol.primitives import crc32c
@@ -22,7 +25,10 @@ if TYPE_CHECKING:
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 NONE = (-1, -1, -1)
+QUICK_RECORDS = 500  # that a lookup by timestamp goes through at once
 _HINTS = 32
+
+Lookup: TypeAlias = Generator[Callable[[], Any], Any, tuple[int, int, int]]
 
 _log = logging.getLogger(__name__)
 
@@ -176,6 +182,22 @@ class Reader:
     # -- offsets by timestamp
 
     def offset_for_timestamp(self, timestamp: int, isolation: IsolationLevel | int) -> tuple[int, int, int]:
+        lookup = self.lookup(timestamp, isolation)
+        try:
+            job = next(lookup)
+            while True:
+                try:
+                    made = job()
+                except (CorruptBatch, CompressionError) as error:
+                    job = lookup.throw(error)
+                else:
+                    job = lookup.send(made)
+        except StopIteration as end:
+            found: tuple[int, int, int] = end.value
+            return found
+
+    def lookup(self, timestamp: int, isolation: IsolationLevel | int) -> Lookup:
+        """`offset_for_timestamp` for who must not be held up: yields calls for another thread, and is sent what they give."""
         log = self._log
         if timestamp == LATEST:
             return log.readable_end(isolation), -1, log.leader_epoch
@@ -185,27 +207,29 @@ class Reader:
             return NONE
         while True:
             try:
-                found = self._max_timestamp() if timestamp == MAX_TIMESTAMP else self._by_timestamp(timestamp)
+                found = yield from (self._max_timestamp() if timestamp == MAX_TIMESTAMP else self._by_timestamp(timestamp))
             except OSError as error:
                 self._mend(error)
+            except _SegmentGone:
+                pass  # look again
             else:
                 return found if found[0] < log.readable_end(isolation) else NONE
 
-    def _max_timestamp(self) -> tuple[int, int, int]:
+    def _max_timestamp(self) -> Lookup:
         best = max(self._log.segments, key=lambda segment: (segment.largest_timestamp, -segment.base_offset))
         if best.largest_timestamp < 0:
             return NONE
-        return self._first_record(best, best.largest_timestamp, best.largest_timestamp_floor())
+        return (yield from self._first_record(best, best.largest_timestamp, best.largest_timestamp_floor()))
 
-    def _by_timestamp(self, timestamp: int) -> tuple[int, int, int]:
+    def _by_timestamp(self, timestamp: int) -> Lookup:
         for segment in self._log.segments:
             if segment.largest_timestamp >= timestamp:
-                found = self._first_record(segment, timestamp, segment.time_floor(timestamp))
+                found = yield from self._first_record(segment, timestamp, segment.time_floor(timestamp))
                 if found != NONE:
                     return found
         return NONE
 
-    def _first_record(self, segment: Segment, timestamp: int, from_offset: int) -> tuple[int, int, int]:
+    def _first_record(self, segment: Segment, timestamp: int, from_offset: int) -> Lookup:
         """The first record at or after `timestamp`, in batches from the one that holds `from_offset`."""
         start = self._log.log_start_offset
         position = segment.locate(max(from_offset, start))
@@ -214,10 +238,26 @@ class Reader:
         for at, header in segment.headers(position):
             if header.max_timestamp < timestamp or header.last_offset < start:
                 continue
+            scan = partial(_first_in, segment.read_at(at, header.size_bytes), timestamp, start)
             try:
-                for record in iter_records(segment.read_at(at, header.size_bytes)):
-                    if record.timestamp >= timestamp and record.offset >= start:
-                        return record.offset, record.timestamp, header.partition_leader_epoch
-            except CorruptBatch as error:
+                found = (yield scan) if header.codec or header.records_count > QUICK_RECORDS else scan()
+            except (CorruptBatch, CompressionError) as error:
                 _log.warning("batch not readable segment=%s position=%d error=%s", segment.log_path, at, error)
+                continue
+            if segment not in self._log.segments:
+                raise _SegmentGone
+            if found is not None:
+                return *found, header.partition_leader_epoch
         return NONE
+
+
+class _SegmentGone(Exception):
+    """It was deleted or replaced while another thread looked into one of its batches."""
+
+
+def _first_in(batch: bytes, timestamp: int, start: int) -> tuple[int, int] | None:
+    """(offset, timestamp) of the first record at or after both. Raises CorruptBatch and CompressionError."""
+    for record in iter_records(batch):
+        if record.timestamp >= timestamp and record.offset >= start:
+            return record.offset, record.timestamp
+    return None

@@ -19,6 +19,7 @@ from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.topic_access import may_topic, readable_log
+from oncelog.broker.turns import Steps
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -30,6 +31,10 @@ _FIRST_VERSION_OF: Final = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 @api(ApiKey.LIST_OFFSETS, 1, 11)
 def handle(req: Any, ctx: RequestContext) -> Any:
     """Answer for each partition."""
+    return ctx.broker.turns.begin(_answers(req, ctx))
+
+
+def _answers(req: Any, ctx: RequestContext) -> Steps[Any]:
     isolation = IsolationLevel.READ_COMMITTED if req.isolation_level else IsolationLevel.READ_UNCOMMITTED
     named = Counter((topic.name, partition.partition_index) for topic in req.topics for partition in topic.partitions)
     found: dict[str, dict[int, Any]] = {}
@@ -41,14 +46,14 @@ def handle(req: Any, ctx: RequestContext) -> Any:
         answers = found.setdefault(topic.name, {})
         for asked in topic.partitions:
             twice = named[topic.name, asked.partition_index] > 1
-            answer = _answer(asked, ErrorCode.INVALID_REQUEST) if twice else _find(topic.name, asked, isolation, ctx)
+            answer = _answer(asked, ErrorCode.INVALID_REQUEST) if twice else (yield from _find(topic.name, asked, isolation, ctx))
             answers[asked.partition_index] = answer
     kind = messages.ListOffsetsResponse.ListOffsetsTopicResponse
     told = [(name, list(answers.values())) for name, answers in found.items()]
     return messages.ListOffsetsResponse(topics=[kind(name=name, partitions=partitions) for name, partitions in (*told, *refused)])
 
 
-def _find(topic: str, asked: Any, isolation: IsolationLevel, ctx: RequestContext) -> Any:
+def _find(topic: str, asked: Any, isolation: IsolationLevel, ctx: RequestContext) -> Steps[Any]:
     timestamp = asked.timestamp
     log, error = readable_log(ctx, AclOperation.DESCRIBE, topic, asked.partition_index, asked.current_leader_epoch)
     if log is None:
@@ -56,7 +61,8 @@ def _find(topic: str, asked: Any, isolation: IsolationLevel, ctx: RequestContext
     if timestamp < 0 and ctx.api_version < _FIRST_VERSION_OF.get(timestamp, 1 << 15):
         return _answer(asked, ErrorCode.UNSUPPORTED_VERSION)
     try:
-        return _answer(asked, ErrorCode.NONE, *log.offset_for_timestamp(timestamp, isolation))
+        found = yield from log.reader.lookup(timestamp, isolation)
+        return _answer(asked, ErrorCode.NONE, *found)
     except KafkaError as refused:
         return _answer(asked, refused.code)
 

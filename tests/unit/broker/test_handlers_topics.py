@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +17,7 @@ from oncelog.broker.auth.sasl import ANONYMOUS
 from oncelog.broker.config import SECTIONS, ServerConfig
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dynamic_config import DynamicConfig
+from oncelog.broker.turns import at_once
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -94,7 +95,12 @@ class FakeLog:
         self.log_start_offset = self.high_watermark if offset == -1 else offset
         return self.log_start_offset
 
-    def offset_for_timestamp(self, timestamp: int, isolation: IsolationLevel) -> tuple[int, int, int]:
+    @property
+    def reader(self) -> FakeLog:
+        return self
+
+    def lookup(self, timestamp: int, isolation: IsolationLevel) -> Generator[Any, Any, tuple[int, int, int]]:
+        yield from ()
         if timestamp == -2:
             return self.log_start_offset, -1, 0
         return self.high_watermark - (1 if isolation is IsolationLevel.READ_COMMITTED else 0), -1, 0
@@ -185,6 +191,7 @@ class Broker:
             config=SimpleNamespace(server=ServerConfig(**server)),
             dynamic_configs=DynamicConfig(store, self.logs, {}, SECTIONS, 1),  # type: ignore[arg-type]
             endpoint_for=lambda connection: connection.local_address,
+            turns=SimpleNamespace(begin=at_once),
         )
 
     def send(self, key: ApiKey, version: int, body: bytes | bytearray | memoryview) -> Any:

@@ -12,7 +12,7 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.compression import Codec, compress
 from oncelog.protocol.primitives import varint
 from support.loop_watch import WatchedBroker, watched_broker
-from support.malformed import CODECS, RECORDS, batch, record, records
+from support.malformed import CODECS, NOW_MS, RECORDS, batch, record, records
 from support.process import wait_until
 from support.wire import Connection
 
@@ -86,6 +86,26 @@ def test_much_to_look_at(watched: WatchedBroker, name: str, codec: int, kind: st
     with Connection(watched.bootstrap, timeout=60.0) as connection:
         make_topic(connection, name, 3, compression_type="gzip" if kind == "another codec" else "producer")
     longest_turn(watched, name, [data] * 3, OK)
+
+
+@pytest.mark.parametrize("codec", [0, *CODECS], ids=["none", "gzip", "snappy", "lz4", "zstd"])
+def test_a_lookup_by_timestamp(watched: WatchedBroker, name: str, codec: int) -> None:
+    """Of the last record of a batch that has to be unpacked and gone through."""
+    count = 50_000
+    payload = b"".join(record(index, timestamp_delta=index) for index in range(count))
+    kind = messages.ListOffsetsRequest.ListOffsetsTopic
+    with Connection(watched.bootstrap, timeout=60.0) as connection:
+        make_topic(connection, name, message_timestamp_after_max_ms=str(2**62), max_message_bytes="5000000")
+        assert answers(connection, send(connection, name, [batch(payload, count=count, codec=codec)])) == [OK]
+        best = float("inf")
+        for _ in range(3):
+            watched.reset()
+            partition = kind.ListOffsetsPartition(partition_index=0, timestamp=NOW_MS + count - 1, current_leader_epoch=-1)
+            asked = {"replica_id": -1, "isolation_level": 0, "topics": [kind(name=name, partitions=[partition])]}
+            found = connection.request(ApiKey.LIST_OFFSETS, 6, asked).topics[0].partitions[0]
+            assert (found.error_code, found.offset, found.timestamp) == (OK, count - 1, NOW_MS + count - 1)
+            best = min(best, watched.longest_ms)
+    assert best < TURN_MS, watched.longest_turn
 
 
 def test_who_hangs_up_is_not_waited_for(watched: WatchedBroker, name: str) -> None:
