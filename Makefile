@@ -12,7 +12,7 @@ AGAINST ?= kafka,kfake
 pytest = $(BIN)/pytest -m "$(1)" $(2)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-spark dev run demo test check clients crash sim breaks spark bench referee referee-open java fuzz abuse docs lock clean
+.PHONY: help install install-spark dev run demo test check clients crash damage sim breaks spark bench referee referee-open java fuzz abuse docs lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -83,6 +83,9 @@ referee-open: $(VENV)/.dev ## a directory of ours opened by a real Apache Kafka 
 
 java: $(VENV)/.dev ## Java clients against the broker (Java, Maven)
 	$(call pytest,java,tests/clients)
+
+damage: $(VENV)/.dev ## every file of a data directory damaged in every place and way, other bytes with another SEED
+	$(BIN)/pytest tests/unit/storage/test_damage_sweep.py --seed $(SEED) $(ARGS)
 
 fuzz: $(VENV)/.dev ## 10 minutes of malformed requests
 	$(BIN)/python -m tests.fuzz --seconds 600 --seed $(SEED)

@@ -290,12 +290,12 @@ def _set_aside(segments: list[Segment], slot: int) -> None:
 
 
 def _end_of_sealed(segment: Segment) -> int:
-    """The offset behind the last batch, found from the last index entry; -1 when the file does not end with one. Indexes that lie are
-    built again. Raises OSError."""
+    """The offset behind the last batch, found from the last index entry; -1 when the segment has to be read: the file does not end with a
+    batch, or the indexes lie, or the batch that they lead to does. Raises OSError."""
     look = look_at_indexes(segment)
     if look.fault is not None:
-        segment.rebuild_indexes(look.fault)
-        look = look_at_indexes(segment)
+        _log.warning("indexes rebuilt segment=%s reason=%s", segment.log_path, look.fault)
+        return -1
     return look.end if look.whole else -1
 
 
