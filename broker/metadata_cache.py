@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from oncelog.protocol import messages
-from oncelog.protocol.hot_metadata import pack_metadata_topic
+from oncelog.protocol.hot.metadata import pack_metadata_topic
 from oncelog.protocol.names import INTERNAL_TOPICS
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from oncelog.broker.connection import BlockedRequests
 from oncelog.broker.dispatch import CloseConnection
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.message_class import MessageBase
+from oncelog.protocol.messages.classes import MessageBase
 from oncelog.protocol.primitives import Buffer, MalformedRequest
 
 if TYPE_CHECKING:

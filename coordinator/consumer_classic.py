@@ -25,8 +25,8 @@ from oncelog.coordinator.consumer_draft import FIRST_EPOCH, Draft, GroupLimits, 
 from oncelog.coordinator.consumer_group import ConsumerGroup, ConsumerMember, MemberState
 from oncelog.coordinator.consumer_heartbeat import check_room, known, known_static, subscribe, take_place
 from oncelog.protocol import messages
-from oncelog.protocol.consumer_group_records import ClassicMemberMetadata
 from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.internal.consumer_groups import ClassicMemberMetadata
 
 CONSUMER = "consumer"
 _E = ErrorCode

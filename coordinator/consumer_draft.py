@@ -14,7 +14,8 @@ from typing import Any, Protocol
 from oncelog.coordinator.assignors import ASSIGNORS, Assignment, Subscriber
 from oncelog.coordinator.consumer_group import ConsumerGroup, ConsumerMember, to_topics
 from oncelog.coordinator.result import CoordinatorRecord
-from oncelog.protocol.consumer_group_records import (
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupKey,
     ConsumerGroupMemberMetadataKey,
@@ -27,7 +28,6 @@ from oncelog.protocol.consumer_group_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
     ConsumerGroupValue,
 )
-from oncelog.protocol.errors import ErrorCode, KafkaError
 
 FIRST_EPOCH = 1  # of a group nobody has subscribed in yet: its first subscription makes it 2, as Kafka 4.3 does
 

@@ -21,7 +21,7 @@ from enum import Enum, IntEnum
 from typing import NamedTuple
 
 from oncelog.coordinator.assignors import Assignment, Place
-from oncelog.protocol.consumer_group_records import (
+from oncelog.protocol.internal.consumer_groups import (
     AssignedTopic,
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentKey,

@@ -7,8 +7,8 @@ from typing import Any
 
 import re2
 from oncelog.coordinator.consumer_draft import Draft, Topics, update_epoch
-from oncelog.protocol.consumer_group_records import ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue
 from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.internal.consumer_groups import ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False

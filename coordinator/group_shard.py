@@ -8,14 +8,14 @@ from oncelog.coordinator.classic_group import ClassicGroup, ClassicGroupState, C
 from oncelog.coordinator.classic_rebalance import become_stable
 from oncelog.coordinator.offsets import Offsets
 from oncelog.coordinator.result import CoordinatorRecord
-from oncelog.protocol.consumer_group_records import (
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupKey,
     ConsumerGroupMetadataKey,
     ConsumerGroupPartitionMetadataKey,
     ConsumerGroupValue,
 )
-from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.protocol.internal_records import (
+from oncelog.protocol.internal.records import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from oncelog.coordinator.result import CoordinatorRecord
-from oncelog.protocol.internal_records import OffsetCommitKey, OffsetCommitValue
+from oncelog.protocol.internal.records import OffsetCommitKey, OffsetCommitValue
 from oncelog.protocol.names import TopicPartition
 
 MEMBER_EPOCH_API = 9  # OffsetCommit and OffsetFetch know member epochs, and groups that are not there, from here on

@@ -13,7 +13,7 @@ from itertools import groupby
 from oncelog.coordinator.result import CoordinatorRecord
 from oncelog.coordinator.txn_state import NO_PRODUCER_ID, TransactionMetadata, TransactionState
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.protocol.internal_records import TransactionLogKey, TransactionLogValue, decode_key, decode_value
+from oncelog.protocol.internal.records import TransactionLogKey, TransactionLogValue, decode_key, decode_value
 from oncelog.protocol.names import TRANSACTION_STATE, TopicPartition
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from oncelog.protocol.compression import Codec, CompressionError
 from oncelog.protocol.control_records import ControlRecordType
-from oncelog.protocol.internal_records import decode_key, decode_value
+from oncelog.protocol.internal.records import decode_key, decode_value
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from oncelog.protocol.primitives import uuid_to_kafka
 from oncelog.protocol.records import CorruptBatch, Record, check_crc, iter_records

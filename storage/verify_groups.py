@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from oncelog.protocol.compression import CompressionError
 from oncelog.protocol.control_records import parse_end_transaction_marker
-from oncelog.protocol.internal_records import OffsetCommitKey, OffsetCommitValue, decode_key, decode_value
+from oncelog.protocol.internal.records import OffsetCommitKey, OffsetCommitValue, decode_key, decode_value
 from oncelog.protocol.names import CONSUMER_OFFSETS
 from oncelog.protocol.records import CorruptBatch, iter_records
 from oncelog.storage.findings import Findings, Kind

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from oncelog.protocol.compression import CompressionError
-from oncelog.protocol.internal_records import TransactionLogKey, TransactionLogValue, decode_key, decode_value
+from oncelog.protocol.internal.records import TransactionLogKey, TransactionLogValue, decode_key, decode_value
 from oncelog.protocol.names import TRANSACTION_STATE
 from oncelog.protocol.records import CorruptBatch, iter_records
 from oncelog.storage.findings import Findings, Kind

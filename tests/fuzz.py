@@ -24,7 +24,7 @@ if __name__ == "__main__":
 
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.message_class import MessageBase
+from oncelog.protocol.messages.classes import MessageBase
 from oncelog.protocol.records import build_batch
 from support.process import BrokerProcess
 from support.replay import set_fields

@@ -22,7 +22,7 @@ from oncelog.broker.turns import Steps, at_once
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.protocol.hot_metadata import pack_metadata_topic, splice_metadata_topics
+from oncelog.protocol.hot.metadata import pack_metadata_topic, splice_metadata_topics
 from oncelog.protocol.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from oncelog.protocol.primitives import Buffer
 

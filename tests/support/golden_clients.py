@@ -15,7 +15,7 @@ from typing import Any
 
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.message_class import MessageBase
+from oncelog.protocol.messages.classes import MessageBase
 from oncelog.protocol.primitives import MalformedRequest, crc32c
 
 from support.golden_clients_compare import (

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 from pathlib import Path
 
-from oncelog.protocol.internal_records import OffsetCommitKey, OffsetCommitValue, TransactionLogKey, TransactionLogValue
+from oncelog.protocol.internal.records import OffsetCommitKey, OffsetCommitValue, TransactionLogKey, TransactionLogValue
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
 from oncelog.protocol.primitives import partition_for
 from oncelog.protocol.records import build_batch

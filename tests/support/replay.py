@@ -17,7 +17,7 @@ from typing import Any
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
-from oncelog.protocol.message_class import MessageBase
+from oncelog.protocol.messages.classes import MessageBase
 from oncelog.protocol.names import CONSUMER_OFFSETS
 from oncelog.protocol.primitives import crc32c
 

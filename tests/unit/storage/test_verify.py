@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from oncelog.broker.commands.verify import verify as verify_command
 from oncelog.protocol.control_records import end_transaction_marker
-from oncelog.protocol.internal_records import OffsetCommitKey, OffsetCommitValue
+from oncelog.protocol.internal.records import OffsetCommitKey, OffsetCommitValue
 from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import build_batch
 from oncelog.storage.findings import Kind, Severity

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
+from oncelog.protocol.internal.fields import CorruptRecord, FieldReader, FieldWriter, int64_bytes
 from oncelog.protocol.primitives import Buffer
-from oncelog.protocol.record_fields import CorruptRecord, FieldReader, FieldWriter, int64_bytes
 
 
 def _key(version: int, *texts: str) -> bytes:

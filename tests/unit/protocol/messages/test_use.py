@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from oncelog.protocol import messages
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 USERS = sorted(
     path
     for folder in ("broker", "coordinator", "storage", "tests")

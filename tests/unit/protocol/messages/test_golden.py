@@ -13,7 +13,7 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.header import parse_request_header, response_header
 
-GOLDEN = Path(__file__).parents[2] / "golden"
+GOLDEN = Path(__file__).parents[3] / "golden"
 # H11 asks for versions of ApiVersions that do not exist (the answer has version 0); H18 has unknown tagged fields, which are skipped.
 RECORDINGS = [path for path in sorted(GOLDEN.glob("clients/*/*.json")) if path.stem != "H11"]
 ENCODED_SHORTER = {"H18"}

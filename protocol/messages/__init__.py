@@ -25,11 +25,11 @@ from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
-from oncelog.protocol import schemas
 from oncelog.protocol.api_keys import ApiKey, is_flexible
-from oncelog.protocol.decoder import Decoder, Field, compile_decoder
-from oncelog.protocol.encoder import Encoder, compile_encoder
-from oncelog.protocol.message_class import make_class
+from oncelog.protocol.messages import schemas
+from oncelog.protocol.messages.classes import make_class
+from oncelog.protocol.messages.decoder import Decoder, Field, compile_decoder
+from oncelog.protocol.messages.encoder import Encoder, compile_encoder
 from oncelog.protocol.primitives import Buffer, MalformedRequest
 
 __all__ = [

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from struct import Struct, error
 from typing import Final, NamedTuple, TypeAlias
 
-from oncelog.protocol.hot_fields import INT32, pack_count, pack_string, pack_topic, read_count, read_nullable_string, read_topic, skip_tags
+from oncelog.protocol.hot.fields import INT32, pack_count, pack_string, pack_topic, read_count, read_nullable_string, read_topic, skip_tags
 from oncelog.protocol.primitives import Buffer, MalformedRequest, read_unsigned_varint
 
 FIRST_FLEXIBLE: Final = 9

@@ -1,11 +1,11 @@
 """Produce and Fetch bodies by hand, for all versions served: the two APIs whose codec cost a user can feel.
 
 Same bytes as the generic codec of `messages` (the tests compare them over random messages), without an object for each nested struct and
-without copying records. See `hot_produce` and `hot_fetch`.
+without copying records. See `hot/produce` and `hot/fetch`.
 """
 
-from oncelog.protocol.hot_fetch import FetchPartition, FetchPartitionData, FetchRequest, pack_fetch_response, parse_fetch
-from oncelog.protocol.hot_produce import (
+from oncelog.protocol.hot.fetch import FetchPartition, FetchPartitionData, FetchRequest, pack_fetch_response, parse_fetch
+from oncelog.protocol.hot.produce import (
     LoneProduce,
     LoneProduceReader,
     PartitionProduceResponse,

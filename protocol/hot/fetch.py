@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from struct import Struct, error
 from typing import Final, NamedTuple, TypeAlias
 
-from oncelog.protocol.hot_fields import INT32, pack_count, pack_topic, read_count, read_string, read_topic, skip_tags
+from oncelog.protocol.hot.fields import INT32, pack_count, pack_topic, read_count, read_string, read_topic, skip_tags
 from oncelog.protocol.primitives import Buffer, MalformedRequest, Piece, read_unsigned_varint, unsigned_varint
 
 FIRST_WITH_SESSIONS: Final = 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from oncelog.protocol.consumer_group_records import (
+from oncelog.protocol.internal.consumer_groups import (
     AssignedTopic,
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -21,7 +21,7 @@ from oncelog.protocol.consumer_group_records import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
-from oncelog.protocol.internal_records import (
+from oncelog.protocol.internal.records import (
     CorruptRecord,
     GroupMetadataKey,
     GroupMetadataValue,

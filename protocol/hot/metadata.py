@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from oncelog.protocol.hot_fields import INT16, INT32, pack_count, pack_string
+from oncelog.protocol.hot.fields import INT16, INT32, pack_count, pack_string
 
 FIRST_WITH_INTERNAL: Final = 1
 FIRST_WITH_OFFLINE: Final = 5

@@ -2,7 +2,7 @@
 
 A key begins with an int16 that names the record type, a value with an int16 version. A null value deletes. Encoders write the version that
 Apache Kafka 4.3.0 writes unless told otherwise; decoders read all that Kafka reads. Lists are kept in the order found.
-Kafka's definitions: `TransactionLogValue`, `OffsetCommitValue`, `GroupMetadataValue`; for KIP-848 see `consumer_group_records`.
+Kafka's definitions: `TransactionLogValue`, `OffsetCommitValue`, `GroupMetadataValue`; for KIP-848 see `internal/consumer_groups`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
-from oncelog.protocol.consumer_group_records import (
+from oncelog.protocol.internal.consumer_groups import (
     CONSUMER_GROUP_KEYS,
     CONSUMER_GROUP_VALUES,
     ConsumerGroupKey,
     ConsumerGroupValue,
 )
+from oncelog.protocol.internal.fields import CorruptRecord, FieldReader, FieldWriter, int16_bytes, int64_bytes
 from oncelog.protocol.names import TRANSACTION_STATE
 from oncelog.protocol.primitives import Buffer
-from oncelog.protocol.record_fields import CorruptRecord, FieldReader, FieldWriter, int16_bytes, int64_bytes
 
 __all__ = [
     "CorruptRecord",

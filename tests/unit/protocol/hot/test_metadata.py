@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.hot_metadata import pack_metadata_topic, splice_metadata_topics
+from oncelog.protocol.hot.metadata import pack_metadata_topic, splice_metadata_topics
 
 pytestmark = pytest.mark.unit
 VERSIONS = range(14)

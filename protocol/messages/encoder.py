@@ -13,7 +13,7 @@ from struct import Struct, pack
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from oncelog.protocol.decoder import FORMATS, Field
+from oncelog.protocol.messages.decoder import FORMATS, Field
 from oncelog.protocol.primitives import unsigned_varint
 
 Encoder: TypeAlias = Callable[[Any, bytearray], None]
