@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from oncelog.protocol.primitives import Buffer, Piece
-from oncelog.storage.stored_records import StoredRecords
+from oncelog.storage.log.stored_records import StoredRecords
 
 PIECE_BYTES = 64 << 10
 LONG_PIECE_BYTES = 1 << 20  # while little is unread: fewer calls for those who read fast

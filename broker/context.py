@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from oncelog.broker.turns import Turns
     from oncelog.coordinator.group_coordinator import GroupCoordinator
     from oncelog.coordinator.transactions import TransactionService
+    from oncelog.storage.directory.manager import LogManager
     from oncelog.storage.env import Env
-    from oncelog.storage.log_manager import LogManager
-    from oncelog.storage.metadata_store import MetadataStore
+    from oncelog.storage.files.metadata_store import MetadataStore
 
 
 class ConnectionFacts(Protocol):

@@ -24,9 +24,9 @@ from oncelog.broker.turns import Turns
 from oncelog.coordinator.group_coordinator import GroupCoordinator
 from oncelog.coordinator.producer_ids import kept_in
 from oncelog.coordinator.transactions import TransactionService
+from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env
-from oncelog.storage.flush import Flusher
-from oncelog.storage.log_manager import LogManager
+from oncelog.storage.log.flush import Flusher
 
 if TYPE_CHECKING:
     from oncelog.broker.auth.sasl import SaslSettings

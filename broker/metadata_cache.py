@@ -11,8 +11,8 @@ from oncelog.protocol.names import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
-    from oncelog.storage.topic import Topic
-    from oncelog.storage.topics import TopicRegistry
+    from oncelog.storage.directory.topic import Topic
+    from oncelog.storage.directory.topics import TopicRegistry
 
 NOT_REQUESTED = -(2**31)  # the authorized operations of a topic
 MAX_ENTRIES = 256

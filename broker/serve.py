@@ -123,7 +123,7 @@ async def _serve(settings: BrokerConfig, directory: Path, accept_data_loss: bool
     from oncelog.broker.garbage import keep_collections_short
     from oncelog.broker.lifecycle import Broker
     from oncelog.storage.env import system_env
-    from oncelog.storage.flush import ThreadFlusher
+    from oncelog.storage.log.flush import ThreadFlusher
 
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()

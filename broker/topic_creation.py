@@ -8,7 +8,7 @@ from oncelog.broker.topic_names import topic_name_problem
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from oncelog.storage.log_manager import LogManager
+    from oncelog.storage.directory.manager import LogManager
 
 
 def check_new_topic(name: str, logs: LogManager) -> None:

@@ -26,8 +26,8 @@ from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import CONSUMER_OFFSETS
 from oncelog.protocol.primitives import uuid_to_kafka
+from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env
-from oncelog.storage.log_manager import LogManager
 
 if TYPE_CHECKING:
     from oncelog.coordinator.consumer_group import ConsumerGroup

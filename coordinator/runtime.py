@@ -18,9 +18,9 @@ from oncelog.protocol import control_records, records
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.protocol.primitives import partition_for
+from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env
-from oncelog.storage.log import AppendOrigin, Log
-from oncelog.storage.log_manager import LogManager
+from oncelog.storage.log.log import AppendOrigin, Log
 
 T = TypeVar("T")
 Reply: TypeAlias = T | asyncio.Future[T]

@@ -34,8 +34,8 @@ from oncelog.coordinator.txn_recovery import Recovery
 from oncelog.coordinator.txn_timeouts import TransactionTimeouts
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TRANSACTION_STATE, TopicPartition
+from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env
-from oncelog.storage.log_manager import LogManager
 
 T = TypeVar("T")
 

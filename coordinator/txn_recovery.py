@@ -22,7 +22,7 @@ from oncelog.coordinator.txn_markers import Marker, OpenTransaction, Restore, re
 from oncelog.coordinator.txn_state import TransactionMetadata
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import TopicPartition
-from oncelog.storage.log_manager import LogManager
+from oncelog.storage.directory.manager import LogManager
 
 _log = logging.getLogger(__name__)
 

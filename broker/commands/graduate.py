@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oncelog.storage.graduate import Copied, GraduationRefused, check_target, copy, locked, plan
-from oncelog.storage.graduate_steps import steps
+from oncelog.storage.moving.graduate import Copied, GraduationRefused, check_target, copy, locked, plan
+from oncelog.storage.moving.steps import steps
 from rich.console import Console
 from rich.markup import escape
 

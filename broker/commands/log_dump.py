@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from oncelog.storage.dump import dump as rows_of
+from oncelog.storage.audit.dump import dump as rows_of
 from rich.console import Console
 from rich.markup import escape
 

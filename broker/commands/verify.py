@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from oncelog.storage.findings import Finding, Severity
-from oncelog.storage.verify import Report
-from oncelog.storage.verify import verify as audit
+from oncelog.storage.audit.findings import Finding, Severity
+from oncelog.storage.audit.verify import Report
+from oncelog.storage.audit.verify import verify as audit
 from rich.console import Console
 from rich.markup import escape
 

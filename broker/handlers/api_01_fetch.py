@@ -22,7 +22,7 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.hot import FetchPartition, FetchPartitionData, FetchRequest, pack_fetch_response, parse_fetch
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.protocol.primitives import Piece
-from oncelog.storage.log import Log
+from oncelog.storage.log.log import Log
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext

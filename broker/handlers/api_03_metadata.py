@@ -28,7 +28,7 @@ from oncelog.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
-    from oncelog.storage.topic import Topic
+    from oncelog.storage.directory.topic import Topic
 
 _NO_ID = uuid.UUID(int=0)
 TOPICS_A_TURN = 500

@@ -23,7 +23,7 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from oncelog.storage.topic import Topic
+    from oncelog.storage.directory.topic import Topic
 
 _FIRST_BY_ID = 6
 _FIRST_WITH_DISABLED_ERROR = 3

@@ -22,7 +22,7 @@ from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 
 if TYPE_CHECKING:
-    from oncelog.storage.log_manager import LogManager
+    from oncelog.storage.directory.manager import LogManager
 
 PARTITIONS_A_TURN = 1000
 TOPICS_A_TURN = 100

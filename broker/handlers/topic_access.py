@@ -6,7 +6,7 @@ from oncelog.broker.auth.acls import CLUSTER_NAME, SUPPORTED_OPERATIONS, AclOper
 from oncelog.broker.context import RequestContext
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
-from oncelog.storage.log import Log
+from oncelog.storage.log.log import Log
 
 NOT_REQUESTED = -(2**31)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient, NewTopic
 from oncelog.broker.commands.graduate import graduate
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from oncelog.storage.graduate import Plan, check_target, plan
+from oncelog.storage.moving.graduate import Plan, check_target, plan
 from referee.apache_kafka import ApacheKafka, free_ports, run_class
 
 FAR = str(2**31 - 1)

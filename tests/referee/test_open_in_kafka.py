@@ -18,11 +18,11 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.names import CONSUMER_OFFSETS
 from oncelog.protocol.records import iter_records, patch_offset
-from oncelog.storage.findings import Findings, Kind
-from oncelog.storage.graduate import Plan, plan
-from oncelog.storage.raw_directory import BatchAt, PartitionFolder, map_file, scan_log
-from oncelog.storage.verify import verify
-from oncelog.storage.verify_groups import replay_group_offsets
+from oncelog.storage.audit.findings import Findings, Kind
+from oncelog.storage.audit.groups import replay_group_offsets
+from oncelog.storage.audit.raw_directory import BatchAt, PartitionFolder, map_file, scan_log
+from oncelog.storage.audit.verify import verify
+from oncelog.storage.moving.graduate import Plan, plan
 from referee.apache_kafka import ApacheKafka, available, run_class
 from referee.moving import moved_into_kafka, wait_for
 from support.golden_storage import unpack

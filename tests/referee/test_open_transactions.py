@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from oncelog.storage.verify import verify
+from oncelog.storage.audit.verify import verify
 from referee.apache_kafka import ApacheKafka, available, free_ports, run_class
 from referee.moving import FROZEN, dump_problems, moved_into_kafka
 from support import open_transactions

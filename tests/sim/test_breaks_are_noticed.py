@@ -20,9 +20,9 @@ from oncelog.coordinator.txn_ending import MarkerPhase
 from oncelog.coordinator.txn_log import TxnShard
 from oncelog.coordinator.txn_timeouts import TransactionTimeouts
 from oncelog.protocol.errors import ErrorCode as E
-from oncelog.storage import append
-from oncelog.storage.flush import FlushJob
-from oncelog.storage.log import Log
+from oncelog.storage.log import producer_checks
+from oncelog.storage.log.flush import FlushJob
+from oncelog.storage.log.log import Log
 from support.txn_world import lead
 
 SEEDS = 8
@@ -110,8 +110,8 @@ def offsets_of_a_transaction_are_forgotten(patch: Patch) -> None:
 
 
 def retries_are_appended(patch: Patch) -> None:
-    patch.setattr(append, "_find_duplicate", lambda *_: None)
-    patch.setattr(append, "_check_sequence", lambda *_: None)
+    patch.setattr(producer_checks, "_find_duplicate", lambda *_: None)
+    patch.setattr(producer_checks, "_check_sequence", lambda *_: None)
 
 
 def open_transactions_never_time_out(patch: Patch) -> None:

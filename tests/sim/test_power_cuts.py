@@ -18,11 +18,11 @@ import pytest
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import build_batch, iter_headers, iter_records
+from oncelog.storage.audit.verify import verify
 from oncelog.storage.config import LogConfig
+from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env, SeededRandom
-from oncelog.storage.log import Log
-from oncelog.storage.log_manager import LogManager
-from oncelog.storage.verify import verify
+from oncelog.storage.log.log import Log
 from support.seeds import lead_all
 from support.simfs import Died, SimFileSystem
 from support.simloop import T0_MS, StepFlusher

@@ -17,8 +17,8 @@ from oncelog.broker.garbage import keep_collections_short
 from oncelog.broker.lifecycle import Broker
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.env import system_env
-from oncelog.storage.flush import ThreadFlusher
-from oncelog.storage.log import Log
+from oncelog.storage.log.flush import ThreadFlusher
+from oncelog.storage.log.log import Log
 
 START_SECONDS = 60.0
 

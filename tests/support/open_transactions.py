@@ -18,7 +18,7 @@ from oncelog.protocol.control_records import parse_end_transaction_marker
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
 from oncelog.protocol.records import iter_records, patch_offset
-from oncelog.storage.raw_directory import BatchAt, map_file, open_data_directory, scan_log
+from oncelog.storage.audit.raw_directory import BatchAt, map_file, open_data_directory, scan_log
 
 from support.golden_storage import facts
 from support.process import wait_until

@@ -10,12 +10,12 @@ from oncelog.protocol.internal.records import OffsetCommitKey, OffsetCommitValue
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
 from oncelog.protocol.primitives import partition_for
 from oncelog.protocol.records import build_batch
-from oncelog.storage.append import AppendOrigin
 from oncelog.storage.config import LogConfig
+from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import FileSystem, system_env
-from oncelog.storage.flush import InlineFlusher
-from oncelog.storage.log import Log
-from oncelog.storage.log_manager import LogManager
+from oncelog.storage.log.flush import InlineFlusher
+from oncelog.storage.log.log import Log
+from oncelog.storage.log.producer_checks import AppendOrigin
 
 FIRST_PRODUCER_ID = 2**40
 INTERNAL_PARTITIONS = 50

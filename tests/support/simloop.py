@@ -16,7 +16,7 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
-from oncelog.storage.flush import FlushJob, FlushTarget
+from oncelog.storage.log.flush import FlushJob, FlushTarget
 
 T0_MS = 1_700_000_000_000
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from oncelog.protocol.control_records import parse_end_transaction_marker
 from oncelog.protocol.names import IsolationLevel
 from oncelog.protocol.records import HEADER_SIZE, BatchHeader, CorruptBatch, check_crc, iter_records, parse_header
-from oncelog.storage.log import Log
-from oncelog.storage.txn_index import AbortedTxn
+from oncelog.storage.files.txn_index import AbortedTxn
+from oncelog.storage.log.log import Log
 
 
 def batches(raw: bytes) -> Iterator[tuple[BatchHeader, bytes]]:

@@ -8,10 +8,10 @@ from typing import Any
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.protocol.records import build_batch, iter_headers, iter_records
 from oncelog.storage.config import LogConfig
+from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env, FileSystem, OsFileSystem, SeededRandom
-from oncelog.storage.flush import Flusher, InlineFlusher
-from oncelog.storage.log import AppendInfo, Log
-from oncelog.storage.log_manager import LogManager
+from oncelog.storage.log.flush import Flusher, InlineFlusher
+from oncelog.storage.log.log import AppendInfo, Log
 
 from support.simfs import SimFileSystem
 

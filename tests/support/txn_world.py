@@ -22,7 +22,7 @@ from oncelog.coordinator.txn_log import TransactionLogFormat, TxnShard
 from oncelog.coordinator.txn_state import MAX_CLIENT_EPOCH, TransactionMetadata, TransactionState
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE, IsolationLevel, TopicPartition
 from oncelog.protocol.records import build_batch
-from oncelog.storage.log import Log
+from oncelog.storage.log.log import Log
 
 from support.simbroker import INTERNAL_PARTITIONS, SimCluster
 from support.txn_clients import (

@@ -21,7 +21,7 @@ NUMBERS = {
 }
 EDGES = "FDLMOACU"  # families of the section Edges, each numbered from 1
 GOLDEN = {"wire/test_golden_txn.py": ("txn", "case-{:0>3}.json"), "wire/test_golden_clients.py": ("clients/cases", "{}.json")}
-ROWS = "unit/storage/test_damage_rows.py"
+ROWS = "unit/storage/recovery/test_damage_rows.py"
 
 
 class Case(NamedTuple):
@@ -127,7 +127,7 @@ def test_every_named_test_exists() -> None:
         "wire/test_golden_txn.py::test_case[13]",
         "wire/test_golden_txn.py::test_case[97]",
         "wire/test_golden_clients.py::test_case[Z99]",
-        "unit/storage/test_damage_rows.py::test_row[moonshine]",
+        "unit/storage/recovery/test_damage_rows.py::test_row[moonshine]",
     ],
 )
 def test_a_wrong_name_is_noticed(test: str) -> None:

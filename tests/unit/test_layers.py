@@ -18,7 +18,7 @@ PACKAGES = (*LAYERS, "spark_jobs")
 # What decides or converts. Everything in protocol/ is pure.
 PURE = {
     "storage/config.py",
-    "storage/producer_snapshot.py",
+    "storage/files/snapshot.py",
     "coordinator/assignors.py",
     "coordinator/classic_group.py",
     "coordinator/classic_join.py",

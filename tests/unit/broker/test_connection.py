@@ -16,9 +16,9 @@ from oncelog.broker.auth.sasl import SaslSettings, SaslState
 from oncelog.broker.connection import MAX_PENDING_ANSWERS, BlockedRequests, Connection
 from oncelog.broker.dispatch import CloseConnection
 from oncelog.broker.request_memory import FREE_BYTES, RequestMemory
-from oncelog.storage.descriptors import Descriptors
 from oncelog.storage.env import OsFileSystem
-from oncelog.storage.stored_records import StoredRecords
+from oncelog.storage.files.descriptors import Descriptors
+from oncelog.storage.log.stored_records import StoredRecords
 
 
 class Transport:

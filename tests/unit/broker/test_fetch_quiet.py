@@ -12,7 +12,7 @@ from oncelog.broker.handlers import api_01_fetch
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.records import build_batch, iter_headers, iter_records
-from oncelog.storage.log import Log
+from oncelog.storage.log.log import Log
 
 from tests.unit.broker.test_topics_in_progress import Place, create, delete
 

@@ -23,7 +23,7 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.storage.config import LogConfig
-from oncelog.storage.log_manager import Done
+from oncelog.storage.directory.manager import Done
 
 pytestmark = pytest.mark.unit
 CASES = Path(__file__).parents[2] / "golden" / "clients" / "cases"

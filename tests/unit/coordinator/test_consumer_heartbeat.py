@@ -15,7 +15,7 @@ from oncelog.coordinator.consumer_heartbeat import ConsumerHeartbeat, HeartbeatA
 from oncelog.coordinator.consumer_regex import resolve
 from oncelog.coordinator.group_shard import GroupShard
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.storage.topic import Topic
+from oncelog.storage.directory.topic import Topic
 
 LIMITS = GroupLimits(45_000, 5_000, 1_000, 100, ("uniform", "range"))
 

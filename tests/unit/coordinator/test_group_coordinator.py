@@ -19,9 +19,9 @@ from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.config import LogConfig
+from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env, SeededRandom
-from oncelog.storage.flush import InlineFlusher
-from oncelog.storage.log_manager import LogManager
+from oncelog.storage.log.flush import InlineFlusher
 from support.simfs import SimFileSystem
 from support.txn_bench import HandClock
 

@@ -17,11 +17,11 @@ from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.storage.config import LogConfig
+from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env, OsFileSystem, SeededRandom
-from oncelog.storage.flush import InlineFlusher, ThreadFlusher
-from oncelog.storage.log import Log
-from oncelog.storage.log_manager import LogManager
-from oncelog.storage.metadata_store import MetadataStore
+from oncelog.storage.files.metadata_store import MetadataStore
+from oncelog.storage.log.flush import InlineFlusher, ThreadFlusher
+from oncelog.storage.log.log import Log
 from support.simfs import SimFileSystem
 from support.txn_bench import TIMEOUT_MS, HandClock, now
 

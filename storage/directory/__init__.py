@@ -1,0 +1,1 @@
+"""A data directory as a whole: its topics, its folders, its logs."""

@@ -1,0 +1,172 @@
+"""Values that go in and out of an append, and the checks of a producer's batch against what its partition knows of it.
+
+Order and messages follow `UnifiedLog.append`, `ProducerAppendInfo` and `ProducerStateEntry`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from struct import Struct
+from typing import NamedTuple
+
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.primitives import INT32_MAX
+from oncelog.protocol.records import BatchHeader
+from oncelog.storage.log.producer_state import CachedBatch, ProducerState, unpack_entry
+
+
+class AppendOrigin(Enum):
+    """Who writes. A coordinator's batches carry no meaningful sequence and may go to internal topics."""
+
+    CLIENT = "client"
+    COORDINATOR = "coordinator"
+
+
+@dataclass(slots=True)
+class AppendInfo:
+    """Where a batch stands. `log_append_time_ms` is -1 for CreateTime; a duplicate names the offsets of the first copy."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    duplicate: bool = False
+
+
+class RecordError(NamedTuple):
+    """One refused record of a batch."""
+
+    batch_index: int
+    message: str
+
+
+class InvalidRecordError(KafkaError):
+    """INVALID_RECORD or INVALID_TIMESTAMP with what was wrong record by record."""
+
+    def __init__(self, code: ErrorCode, message: str, record_errors: list[RecordError] | None = None) -> None:
+        super().__init__(code, message)
+        self.record_errors = record_errors or []
+
+
+_HEAD = Struct(">h20xq")  # epoch and open transaction of a packed entry
+_LAST_BATCH = Struct(">iqiq")
+_NO_TXN = -1
+
+
+def check_producer(
+    state: ProducerState,
+    header: BatchHeader,
+    topic_partition: TopicPartition,
+    offset: int,
+    *,
+    client: bool,
+    verified: bool,
+    tv2: bool,
+) -> CachedBatch | None:
+    """The earlier copy when the batch is a retry, None when it may be appended at `offset`.
+
+    Raises KafkaError 45, 47 or 48; the state is untouched.
+    """
+    packed = state.packed(header.producer_id)
+    epoch, first, last_sequence = -1, _NO_TXN, -1
+    if packed is not None:
+        epoch, first = _HEAD.unpack_from(packed)
+        if len(packed) > _HEAD.size:
+            last_sequence = _LAST_BATCH.unpack_from(packed, len(packed) - _LAST_BATCH.size)[0]
+    same_epoch = epoch == header.producer_epoch
+    in_sequence = header.base_sequence == (last_sequence + 1) & INT32_MAX
+    if client and packed is not None and same_epoch and not in_sequence:
+        duplicate = _find_duplicate(packed, header)
+        if duplicate is not None:
+            return duplicate
+    ongoing = first >= 0 and same_epoch
+    if client and header.is_transactional and not ongoing and header.producer_epoch >= epoch and not verified:
+        raise KafkaError(ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
+    if header.producer_epoch < epoch:
+        raise _old_epoch(header.producer_id, header.producer_epoch, epoch, topic_partition, offset)
+    if client:
+        has_batches = packed is not None and len(packed) > _HEAD.size
+        _check_sequence(header, epoch, last_sequence, has_batches, topic_partition, offset, tv2 and verified and not ongoing)
+    if first >= 0 and not header.is_transactional:
+        raise KafkaError(
+            ErrorCode.INVALID_TXN_STATE,
+            f"Expected transactional write from producer {header.producer_id} at offset {offset} in partition {topic_partition}",
+        )
+    return None
+
+
+def _find_duplicate(packed: bytes, header: BatchHeader) -> CachedBatch | None:
+    last = header.last_sequence
+    for batch in unpack_entry(header.producer_id, packed).batches:
+        if batch.last_sequence == last and batch.first_sequence == header.base_sequence:
+            return batch
+    return None
+
+
+def _check_sequence(
+    header: BatchHeader,
+    epoch: int,
+    last_sequence: int,
+    has_batches: bool,
+    topic_partition: TopicPartition,
+    offset: int,
+    added_by_tv2: bool,
+) -> None:
+    sequence = header.base_sequence
+    where = f"for producer {header.producer_id} at offset {offset} in partition {topic_partition}"
+    if added_by_tv2 and sequence != 0 and not has_batches:
+        raise KafkaError(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"Invalid sequence number {where}: {sequence} (incoming seq. number). Expected sequence 0 for transactions v2 "
+            "idempotent producer with no existing state.",
+        )
+    if epoch < 0:
+        return  # nothing is known of this producer: any sequence begins
+    if header.producer_epoch != epoch:
+        if sequence != 0:
+            raise KafkaError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Invalid sequence number for new epoch of producer {header.producer_id} at offset {offset} "
+                f"in partition {topic_partition}: "
+                f"{header.producer_epoch} (request epoch), {sequence} (seq. number), {epoch} (current producer epoch)",
+            )
+    elif sequence != (last_sequence + 1) & INT32_MAX:
+        raise KafkaError(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"Out of order sequence number {where}: {sequence} (incoming seq. number), {last_sequence} (current end sequence number)",
+        )
+
+
+def check_marker(
+    state: ProducerState,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    topic_partition: TopicPartition,
+    offset: int,
+    transaction_version: int,
+) -> None:
+    """Raises KafkaError: 47 for an old epoch, or a transaction version 2 marker that does not bump the epoch of an open transaction
+    (with nothing open Kafka 4.3.0 appends it); 52 for an old coordinator."""
+    entry = state.get(producer_id)
+    if entry is None:
+        return
+    opened = entry.current_txn_first_offset is not None
+    if producer_epoch < entry.epoch or (transaction_version >= 2 and producer_epoch == entry.epoch and opened):
+        raise _old_epoch(producer_id, producer_epoch, entry.epoch, topic_partition, offset)
+    if coordinator_epoch < entry.coordinator_epoch:
+        raise KafkaError(
+            ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+            f"Invalid coordinator epoch for producerId {producer_id} at offset {offset} in partition {topic_partition}: "
+            f"{coordinator_epoch} (zombie), {entry.coordinator_epoch} (current)",
+        )
+
+
+def _old_epoch(producer_id: int, epoch: int, current: int, topic_partition: TopicPartition, offset: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        f"Epoch of producer {producer_id} at offset {offset} in {topic_partition} is {epoch}, "
+        f"which is smaller than the last seen epoch {current}",
+    )

@@ -1,0 +1,120 @@
+"""Producer snapshots on disk: written, found again, verified (`ProducerStateManager.takeSnapshot`, `loadFromSnapshot`).
+
+Beside Kafka's snapshots stand two plain files that Kafka ignores: `oncelog.window` (five batches per producer) and `oncelog.txnindexes`,
+which vouches for the .txnindex files by size and CRC, so that a lost one is noticed without reading the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+from oncelog.protocol.primitives import crc32c
+from oncelog.storage.env import FileSystem
+from oncelog.storage.files.snapshot import WINDOW_NAME, decode_snapshot, decode_window, encode_snapshot, encode_window
+from oncelog.storage.files.twin_file import frame, parse_frame
+from oncelog.storage.log.segment import Segment, file_name
+
+VOUCHER_NAME = "oncelog.txnindexes"
+
+_log = logging.getLogger(__name__)
+
+
+def write(fs: FileSystem, folder: Path, offset: int, entries: dict[int, bytes]) -> None:
+    """State of everything below `offset`: the window first, so that a snapshot never stands without one. Raises OSError."""
+    if entries or fs.exists(folder / WINDOW_NAME):
+        fs.write_atomic(folder / WINDOW_NAME, encode_window(entries, offset))
+    fs.write_atomic(folder / file_name(offset, ".snapshot"), encode_snapshot(entries))
+
+
+def snapshots(fs: FileSystem, folder: Path) -> list[int]:
+    """Offsets of the snapshots, rising."""
+    stems = (name[:-9] for name in fs.list(folder) if name.endswith(".snapshot"))
+    return sorted(int(stem) for stem in stems if len(stem) == 20 and stem.isdecimal())
+
+
+def discard(fs: FileSystem, folder: Path, offset: int) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        fs.unlink(folder / file_name(offset, ".snapshot"))
+
+
+def load_newest(fs: FileSystem, folder: Path, at_most: int, above: int) -> tuple[int, dict[int, bytes]] | None:
+    """(offset, packed entries) of the best state with above < offset <= at_most: the window when it is in range, else a snapshot.
+
+    Damaged snapshots are deleted with a warning. None: replay from the log start.
+    """
+    window = _load_window(fs, folder)
+    if window is not None and above < window[0] <= at_most:
+        return window
+    for offset in reversed(snapshots(fs, folder)):
+        if not above < offset <= at_most:
+            continue
+        path = folder / file_name(offset, ".snapshot")
+        try:
+            entries = decode_snapshot(fs.read(path), fs.mtime_ms(path))
+        except OSError as error:
+            _log.warning("snapshot unreadable file=%s error=%s", path, error)
+            entries = None
+        if entries is not None:
+            return offset, entries
+        _log.warning("snapshot damaged, deleted file=%s", path)
+        discard(fs, folder, offset)
+    return None
+
+
+def _load_window(fs: FileSystem, folder: Path) -> tuple[int, dict[int, bytes]] | None:
+    path = folder / WINDOW_NAME
+    if not fs.exists(path):
+        return None
+    try:
+        window = decode_window(fs.read(path))
+    except OSError as error:
+        _log.warning("window unreadable file=%s error=%s", path, error)
+        return None
+    if window is None:
+        _log.warning("window damaged file=%s", path)
+    return window
+
+
+def vouch(fs: FileSystem, folder: Path, segments: Iterable[Segment]) -> None:
+    """Note size and CRC of each .txnindex that is known to be right. Raises OSError."""
+    known: dict[str, list[int]] = {}
+    before = vouched(fs, folder)
+    for segment in segments:
+        if not segment.txn_index_checked:
+            if segment.base_offset in before:
+                known[str(segment.base_offset)] = list(before[segment.base_offset])
+        elif segment.aborted:
+            with contextlib.suppress(FileNotFoundError):  # deleted since
+                data = fs.read(segment.path(".txnindex"))
+                known[str(segment.base_offset)] = [len(data), crc32c(data)]
+    if known or fs.exists(folder / VOUCHER_NAME):
+        _write_voucher(fs, folder, known)
+
+
+def disown(fs: FileSystem, folder: Path, safe: Iterable[Segment]) -> None:
+    """Vouch for `safe` segments only: another may have grown behind the voucher and lost just that in a power cut. Raises OSError."""
+    bases = {segment.base_offset for segment in safe}
+    known = vouched(fs, folder)
+    if not known.keys() <= bases:
+        kept = {str(base): list(entry) for base, entry in known.items() if base in bases}
+        _write_voucher(fs, folder, kept)
+
+
+def _write_voucher(fs: FileSystem, folder: Path, known: dict[str, list[int]]) -> None:
+    fs.write_atomic(folder / VOUCHER_NAME, frame(VOUCHER_NAME, 1, json.dumps(known, separators=(",", ":")).encode()))
+
+
+def vouched(fs: FileSystem, folder: Path) -> dict[int, tuple[int, int]]:
+    """base offset -> (size, CRC); {} when absent or damaged: then the log is asked."""
+    try:
+        content = json.loads(parse_frame(VOUCHER_NAME, fs.read(folder / VOUCHER_NAME)).payload)
+        return {int(base): (int(size), int(crc)) for base, (size, crc) in content.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        _log.warning("txn index voucher unreadable folder=%s error=%s", folder, error)
+        return {}

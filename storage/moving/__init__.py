@@ -1,0 +1,1 @@
+"""Into a real Apache Kafka, and out of one."""

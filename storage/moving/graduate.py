@@ -1,0 +1,286 @@
+"""Moves a stopped data directory into a real Apache Kafka: what to prepare there, and the copy itself.
+
+The form that Kafka always accepts is bare logs: per partition one `.log` with all batches, leader epoch 0 in every batch,
+coordinator epoch 0 in every end marker, no index, snapshot, epoch file or clean marker, and empty checkpoints. Kafka then
+checks every CRC and rebuilds the rest. Only `log-start-offset-checkpoint` goes along, or DeleteRecords would be undone.
+
+Three traps are why nothing is copied verbatim: a marker's coordinator epoch above the new coordinator's fences it, a leader
+epoch above the new leader's truncates Kafka's epoch cache, and producer ids that the new cluster hands out a second time
+meet their old sequences. Ours start at 2^40, which no Kafka reaches; lower ones (of an imported log) are reported.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from oncelog.protocol.control_records import parse_end_transaction_marker
+from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from oncelog.protocol.records import check_crc, iter_records, rewrite_crc
+from oncelog.storage.audit.catalogue import read_catalogue
+from oncelog.storage.audit.findings import Findings
+from oncelog.storage.audit.raw_directory import (
+    CLEAN_MARKER,
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    BatchAt,
+    DataDirectory,
+    PartitionFolder,
+    map_file,
+    open_data_directory,
+    scan_log,
+)
+from oncelog.storage.env import OsFileSystem
+from oncelog.storage.moving.kafka_topics import KafkaTopic, topics_from_kafka
+
+PARTITION_METADATA = "partition.metadata"
+INTERNAL = (CONSUMER_OFFSETS, TRANSACTION_STATE)
+# the largest .log that Kafka opens, and the largest distance of an offset from its base
+MAX_LOG_BYTES = 2**31 - 1
+MAX_RELATIVE_OFFSET = 2**31 - 1
+OUR_PRODUCER_IDS_FROM = 2**40
+EMPTY_CHECKPOINT = b"0\n0\n"
+_CHUNK_BYTES = 1 << 20
+
+
+class GraduationRefused(Exception):
+    """Nothing was copied; `problems` say what has to be mended first."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a source directory holds. `highest_foreign_id`: largest producer id that Kafka may hand out again, −1 for none.
+
+    `log_ends` by partition name.
+    """
+
+    source: DataDirectory
+    topics: tuple[KafkaTopic, ...]
+    size_bytes: int
+    highest_foreign_id: int
+    log_ends: dict[str, int]
+
+    def user_topics(self) -> list[KafkaTopic]:
+        return [topic for topic in self.topics if topic.name not in INTERNAL]
+
+    def partitions_of(self, topic: str) -> int:
+        """0 when the source has no such topic."""
+        return next((one.partitions for one in self.topics if one.name == topic), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a copy did, per partition."""
+
+    partition: str
+    batches: int
+    size_bytes: int
+    files: int
+
+
+@contextmanager
+def locked(*directories: Path) -> Iterator[None]:
+    """Hold the `.lock` of data directories, as brokers do.
+
+    Raises GraduationRefused when a broker (ours or Kafka's) is running on one of them.
+    """
+    with ExitStack() as stack:
+        for directory in directories:
+            try:
+                held = OsFileSystem().lock(directory / ".lock")
+            except BlockingIOError as error:
+                raise GraduationRefused([f"a broker is running on {directory}: stop it first"]) from error
+            stack.enter_context(closing(cast(IO[bytes], held)))
+        yield
+
+
+def plan(source: Path) -> Plan:
+    """Read what is to be moved; headers of all batches are walked.
+
+    Raises GraduationRefused when the topics are unknown or a log is damaged, OSError.
+    """
+    directory = open_data_directory(source)
+    findings = Findings()
+    topics = read_catalogue(source, findings)
+    if topics is None:
+        problems = [finding.message for finding in findings.items]
+        raise GraduationRefused([*problems, f"{source} has no topic catalogue: it is not the data directory of a broker"])
+    problems = []
+    size = 0
+    highest = -1
+    ends = {}
+    for name, folder in directory.partitions.items():
+        ends[name] = max([0, *folder.bases])
+        try:
+            for batch in _batches(folder):
+                ends[name] = batch.header.next_offset
+                size += batch.header.size_bytes
+                if batch.header.producer_id < OUR_PRODUCER_IDS_FROM:
+                    highest = max(highest, batch.header.producer_id)
+        except GraduationRefused as error:
+            problems += error.problems
+    if problems:
+        raise GraduationRefused(problems)
+    return Plan(directory, tuple(sorted(topics.values(), key=lambda topic: topic.name)), size, highest, ends)
+
+
+def check_target(plan: Plan, target: Path, *, force: bool = False) -> list[str]:
+    """What keeps the logs from being copied into the stopped Kafka at `target`; [] when nothing does.
+
+    `force` accepts a target whose partitions hold records already: they are replaced.
+    """
+    if not (target / "meta.properties").exists():
+        return [f"{target} is no Kafka data directory (no meta.properties): give the one named in log.dirs"]
+    known = {topic.name: topic for topic in topics_from_kafka(target)}
+    if not known:
+        return [f"{target}/__cluster_metadata-0 knows no topics: create them first"]
+    problems = []
+    for topic in plan.topics:
+        there = known.get(topic.name)
+        if there is None:
+            problems.append(f"topic {topic.name} does not exist in the target")
+        elif there.partitions != topic.partitions:
+            problems.append(f"topic {topic.name} has {there.partitions} partitions in the target, {topic.partitions} here")
+        else:
+            problems += _check_folders(topic, target, force)
+    usage = os.statvfs(target)
+    usable = usage.f_frsize * usage.f_bavail
+    if usable < plan.size_bytes:
+        problems.append(f"{target} has {usable} bytes free, {plan.size_bytes} are needed")
+    return problems
+
+
+def _check_folders(topic: KafkaTopic, target: Path, force: bool) -> Iterator[str]:
+    for partition in range(topic.partitions):
+        folder = target / f"{topic.name}-{partition}"
+        if not (folder / PARTITION_METADATA).exists():
+            yield f"{folder} with its {PARTITION_METADATA} does not exist: start the target once more and stop it"
+        elif not force and any(log.stat().st_size for log in folder.glob("*.log")):
+            yield f"{folder} holds records already (--force replaces them)"
+
+
+def copy(plan: Plan, target: Path, *, progress: Callable[[Copied], None] = lambda _done: None) -> list[Copied]:
+    """Write the bare logs into a stopped Kafka's `target`. A copy that was cut off may be repeated.
+
+    Raises OSError.
+    """
+    done = []
+    # without the marker a start recovers everything; it must be gone before the first log changes
+    (target / CLEAN_MARKER).unlink(missing_ok=True)
+    _sync_folder(target)
+    for topic in plan.topics:
+        for partition in range(topic.partitions):
+            name = f"{topic.name}-{partition}"
+            unwritten = PartitionFolder(plan.source.path / name, topic.name, partition)
+            copied = _copy_partition(plan.source.partitions.get(name, unwritten), target / name)
+            done.append(copied)
+            progress(copied)
+    for name in (RECOVERY_POINTS, HIGH_WATERMARKS, CLEANER_OFFSETS):
+        _write_synced(target / name, EMPTY_CHECKPOINT)
+    _write_synced(target / LOG_STARTS, _checkpoint(plan.source.checkpoint(LOG_STARTS)))
+    _sync_folder(target)
+    return done
+
+
+def _copy_partition(folder: PartitionFolder, target: Path) -> Copied:
+    for old in target.iterdir():
+        if old.is_file() and old.name != PARTITION_METADATA:
+            old.unlink()
+    batches = size = 0
+    groups = segment_groups([(base, *_extent(folder, base)) for base in folder.bases])
+    for group in groups:
+        with (target / f"{group[0]:020d}.log").open("wb") as out:
+            chunk = bytearray()
+            for batch in _batches(folder, group):
+                chunk += portable(batch)
+                batches += 1
+                if len(chunk) >= _CHUNK_BYTES:
+                    size += out.write(chunk)
+                    chunk.clear()
+            size += out.write(chunk)
+            out.flush()
+            os.fsync(out.fileno())
+    _sync_folder(target)
+    return Copied(target.name, batches, size, len(groups))
+
+
+def _extent(folder: PartitionFolder, base: int) -> tuple[int, int]:
+    """(bytes, last offset) of a segment; an empty one ends in front of its base."""
+    last = base - 1
+    size = 0
+    for item in scan_log(map_file(folder.file(base, "log"))):
+        if isinstance(item, BatchAt):
+            last, size = item.header.last_offset, size + item.header.size_bytes
+    return size, last
+
+
+def segment_groups(segments: list[tuple[int, int, int]]) -> list[list[int]]:
+    """Bases of (base, bytes, last offset) segments that fit into one `.log` each: as few files as Kafka can open."""
+    groups: list[list[int]] = []
+    size = 0
+    for base, segment_bytes, last_offset in segments:
+        if groups and size + segment_bytes <= MAX_LOG_BYTES and last_offset - groups[-1][0] <= MAX_RELATIVE_OFFSET:
+            groups[-1].append(base)
+            size += segment_bytes
+        else:
+            groups.append([base])
+            size = segment_bytes
+    return groups
+
+
+def portable(batch: BatchAt) -> bytearray:
+    """The batch with leader epoch 0 and, in an end marker, coordinator epoch 0."""
+    data = bytearray(batch.view)
+    struct.pack_into(">i", data, 12, 0)
+    marker = parse_end_transaction_marker(data) if batch.header.is_control else None
+    if marker is not None and marker.coordinator_epoch != 0:
+        (record,) = iter_records(data)
+        assert record.value is not None
+        # the value (int16 version, int32 coordinator epoch, …) is followed by the header count only, a zero byte
+        struct.pack_into(">i", data, len(data) - 1 - len(record.value) + 2, 0)
+        rewrite_crc(data)
+    return data
+
+
+def _batches(folder: PartitionFolder, bases: list[int] | None = None) -> Iterator[BatchAt]:
+    """Batches of a partition. A torn tail of the last segment is left behind, as a recovery would; other damage is refused."""
+    for base in folder.bases if bases is None else bases:
+        path = folder.file(base, "log")
+        for item in scan_log(map_file(path)):
+            if isinstance(item, BatchAt):
+                if not check_crc(item.view):
+                    raise GraduationRefused([f"{path}: wrong CRC at byte {item.position} (`oncelog verify` tells more)"])
+                yield item
+            elif base != folder.bases[-1]:
+                raise GraduationRefused([f"{path}: {item.reason} at byte {item.position} (`oncelog verify` tells more)"])
+
+
+def _checkpoint(offsets: dict[tuple[str, int], int]) -> bytes:
+    lines = ["0", str(len(offsets)), *(f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items())]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _write_synced(path: Path, data: bytes) -> None:
+    with path.open("wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""What happens to logs over time: flushing, retention, compaction."""

@@ -1,0 +1,1 @@
+"""Log compaction: which log next, what stays of it, and the swap."""

@@ -1,0 +1,111 @@
+"""Dumps against what Kafka's own DumpLogSegments found in the recorded directories."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oncelog.broker.commands.log_dump import dump as log_dump
+from oncelog.storage.audit.dump import dump
+from support.golden_storage import facts, unpack
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module", params=["clean", "killed"])
+def golden(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    return request.param, unpack(request.param, tmp_path_factory.mktemp("dump"))
+
+
+@pytest.fixture(scope="module")
+def rows(golden: tuple[str, Path]) -> dict[str, Rows]:
+    grouped: dict[str, Rows] = {}
+    for row in dump(golden[1]):
+        grouped.setdefault(row["file"], []).append(row)
+    return grouped
+
+
+def dump_log_facts(name: str) -> list[tuple[str, dict[str, Any]]]:
+    """(partition, facts by file) of Kafka's tool; names with an underscore in front and no partition are remarks."""
+    return [(partition, files) for partition, files in facts(f"{name}.dumplog").items() if isinstance(files, dict)]
+
+
+def of_kind(rows: Rows, kind: str) -> Rows:
+    return [row for row in rows if row["kind"] == kind]
+
+
+def test_logs_agree_with_kafkas_tool(golden: tuple[str, Path], rows: dict[str, Rows]) -> None:
+    compared = 0
+    for partition, files in dump_log_facts(golden[0]):
+        for name, known in files.items():
+            if not name.endswith(".log"):
+                continue
+            found = rows.get(f"{partition}/{name}", [])
+            batches = of_kind(found, "batch")
+            assert len(batches) == known["batches"]
+            assert len(of_kind(found, "record")) == known["records"]
+            assert Counter(row["codec"] for row in batches) == known.get("codecs", {})
+            assert Counter(row["control"] for row in found if "control" in row) == +Counter(known.get("markers", {}))
+            assert all(row["crc_valid"] for row in batches)
+            compared += 1
+    assert compared > 50
+
+
+def test_aborted_transactions_and_producers_agree_with_kafkas_tool(golden: tuple[str, Path], rows: dict[str, Rows]) -> None:
+    for partition, files in dump_log_facts(golden[0]):
+        for name, known in files.items():
+            found = rows.get(f"{partition}/{name}", [])
+            if "aborted" in known:
+                fields = ("producer_id", "first_offset", "last_offset", "last_stable_offset")
+                assert [[row[field] for field in fields] for row in found] == known["aborted"]
+            if "producers" in known:
+                fields = ("producer_id", "producer_epoch", "last_sequence", "last_offset", "coordinator_epoch", "current_txn_first_offset")
+                assert {tuple(row[field] for field in fields) for row in found} == {tuple(producer) for producer in known["producers"]}
+
+
+def test_internal_topics_are_decoded_without_exception(rows: dict[str, Rows]) -> None:
+    records = [row for name, found in rows.items() if name.startswith("__") and "metadata" not in name for row in of_kind(found, "record")]
+    assert len(records) > 500
+    assert not [row for row in records if "error" in row]
+    kinds = {row["type"] for row in records if "type" in row}
+    assert {"TransactionLog", "OffsetCommit", "GroupMetadata", "ConsumerGroupMetadata"} <= kinds
+
+
+def test_the_latest_transaction_states_agree_with_an_independent_reader(golden: tuple[str, Path], rows: dict[str, Rows]) -> None:
+    latest: dict[str, dict[str, Any]] = {}
+    for name in sorted(rows):
+        for row in of_kind(rows[name], "record") if name.startswith("__transaction_state") else []:
+            if "type" in row:
+                latest[row["key"]["transactional_id"]] = row["value"]
+    known = facts(golden[0])["transactions"]
+    assert {who: (value["producer_id"], value["producer_epoch"]) for who, value in latest.items()} == {
+        who: (value["pid"], value["epoch"]) for who, value in known.items()
+    }
+
+
+def test_checkpoints_agree(golden: tuple[str, Path], rows: dict[str, Rows]) -> None:
+    for name, known in facts(golden[0])["checkpoints"].items():
+        assert {f"{row['topic']}-{row['partition']}": row["offset"] for row in rows[name]} == known
+
+
+def test_damage_is_a_row_and_an_exit_status(golden: tuple[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = golden[1] / "plain-0" / f"{0:020d}.log"
+    torn = tmp_path / whole.name
+    torn.write_bytes(whole.read_bytes() + b"rest")
+    assert log_dump(whole, format="json") == 0
+    capsys.readouterr()
+    assert log_dump(torn, format="json") == 1
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["kind"] == "garbage"
+    assert log_dump(torn) == 1
+    assert "garbage" in capsys.readouterr().out
+    (tmp_path / "9.snapshot").write_bytes(b"\0\1")
+    assert log_dump(tmp_path / "9.snapshot") == 1
+
+
+def test_a_file_that_is_none_of_kafkas(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    assert log_dump(tmp_path / "notes.txt") == 2
+    assert log_dump(tmp_path / "nowhere.log") == 2

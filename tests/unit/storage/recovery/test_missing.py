@@ -1,0 +1,141 @@
+"""Acknowledged records that are gone: said once with their offsets, seen by `verify`, and nobody else gets their offsets."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from oncelog.storage.audit.verify import verify
+from oncelog.storage.recovery.missing import MISSING_FILE, parse_missing
+from support.damage import WAYS, damaged
+from support.storage_kit import T0, Kit, offsets
+
+pytestmark = pytest.mark.unit
+MONTH_MS = 30 * 24 * 3600 * 1000
+both = pytest.mark.parametrize("clean", [True, False], ids=["clean", "unclean"])
+
+
+def filled(path: Path, **configs: str) -> Kit:
+    kit = Kit(path, flush_on_ack=False)
+    kit.create(**configs)
+    for number in range(80):
+        kit.append(number, pid=7)
+    assert len(kit.log.segments) > 4
+    kit.manager._upkeep.write_checkpoints(everything=True)
+    return kit
+
+
+def logs(kit: Kit) -> list[Path]:
+    return sorted(kit.folder.glob("*.log"))
+
+
+def remove(kit: Kit, slot: int) -> None:
+    for path in kit.folder.glob(f"{logs(kit)[slot].stem}.*"):
+        path.unlink()
+
+
+def empty(kit: Kit, slot: int) -> None:
+    logs(kit)[slot].write_bytes(b"")
+
+
+def cut(kit: Kit, slot: int) -> None:
+    data = logs(kit)[slot].read_bytes()
+    logs(kit)[slot].write_bytes(data[: len(data) // 2])
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    found = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    caplog.clear()
+    return found
+
+
+LOSSES: dict[str, Callable[[Kit], None]] = {
+    "first segment removed": lambda kit: remove(kit, 0),
+    "middle segment removed": lambda kit: remove(kit, 2),
+    "active segment removed": lambda kit: remove(kit, -1),
+    "sealed segment empty": lambda kit: empty(kit, 1),
+    "first segment empty": lambda kit: empty(kit, 0),
+    "active segment empty": lambda kit: empty(kit, -1),
+    "tail cut": lambda kit: cut(kit, -1),
+    "folder emptied": lambda kit: [path.unlink() for path in kit.folder.iterdir()] and None,
+    "folder removed": lambda kit: shutil.rmtree(kit.folder),
+}
+
+
+@both
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_is_missing_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture, loss: str, clean: bool) -> None:
+    kit = filled(tmp_path)
+    kit.stop() if clean else kit.kill()
+    LOSSES[loss](kit)
+    assert verify(tmp_path, records=False).errors
+    lines(caplog)
+    kit.start()
+    assert kit.append().base_offset == 80
+    there = offsets(kit.log)
+    gone = sorted({*range(81)} - {*there})
+    (line,) = [line for line in lines(caplog) if "data is missing" in line]
+    told = [number for first, last in re.findall(r"(\d+)\.\.(\d+)", line) for number in range(int(first), int(last) + 1)]
+    assert told == gone
+    assert gone
+    assert parse_missing((kit.folder / MISSING_FILE).read_bytes())
+    for _ in range(2):
+        kit.kill()
+        kit.start()
+        assert [line for line in lines(caplog) if "data is missing" in line] == []
+        kit.restart()
+        assert [line for line in lines(caplog) if "data is missing" in line] == []
+    assert offsets(kit.log) == there
+    assert kit.append().base_offset == 81
+
+
+@both
+def test_retention_is_no_loss(tmp_path: Path, caplog: pytest.LogCaptureFixture, clean: bool) -> None:
+    """Whenever the broker is killed: the log start is on disk before a segment goes."""
+    kit = filled(tmp_path, retention_ms="1000", file_delete_delay_ms="0")
+    kit.clock.now_ms = T0 + MONTH_MS
+    kit.append(80, pid=7)
+    for _ in range(3):
+        kit.clock.now_ms += 400_000
+        kit.manager.maintenance(kit.clock.now_ms)
+    assert kit.log.segments[0].base_offset > 0
+    first = offsets(kit.log)
+    kit.stop() if clean else kit.kill()
+    assert [one for one in verify(tmp_path, records=False).errors if "segment" in one.message] == []
+    lines(caplog)
+    kit.start()
+    assert [line for line in lines(caplog) if "data is missing" in line] == []
+    assert offsets(kit.log) == first
+
+
+@pytest.mark.parametrize("way", ["delete", *WAYS])
+def test_a_spoilt_list_of_what_is_missing_is_told_and_written_again(tmp_path: Path, caplog: pytest.LogCaptureFixture, way: str) -> None:
+    kit = filled(tmp_path)
+    kit.stop()
+    remove(kit, 2)
+    kit.start()
+    kit.stop()
+    path = kit.folder / MISSING_FILE
+    before = path.read_bytes()
+    path.unlink() if way == "delete" else path.write_bytes(damaged(before, way, "middle"))
+    kit.start()
+    assert path.read_bytes() == before
+    lines(caplog)
+    kit.restart()
+    assert lines(caplog) == []
+
+
+def test_another_topic_of_the_name_owes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    kit = filled(tmp_path)
+    kit.manager.delete_topic("t")
+    kit.create()
+    kit.append(0, pid=9)
+    kit.kill()
+    lines(caplog)
+    kit.start()
+    assert [line for line in lines(caplog) if "data is missing" in line] == []
+    assert kit.log.log_end_offset == 1
