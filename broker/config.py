@@ -17,8 +17,8 @@ from oncelog.broker.config_checks import check_together
 from oncelog.broker.environment import settings_in
 from oncelog.broker.known_settings import KNOWN_UNUSED, accepted_options
 from oncelog.broker.listeners import ListenerConfig, advertised_endpoints, bound_listeners
-from oncelog.coordinator.group_config import GroupConfig
-from oncelog.coordinator.txn_config import TxnConfig
+from oncelog.coordinator.groups.config import GroupConfig
+from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, STRING, Option, option, options_of, parse_settings, settings
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.storage.config import LogConfig

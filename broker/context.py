@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from oncelog.broker.metadata_cache import MetadataCache
     from oncelog.broker.metrics import Metrics
     from oncelog.broker.turns import Turns
-    from oncelog.coordinator.group_coordinator import GroupCoordinator
-    from oncelog.coordinator.transactions import TransactionService
+    from oncelog.coordinator.groups.service import GroupCoordinator
+    from oncelog.coordinator.txn.service import TransactionService
     from oncelog.storage.directory.manager import LogManager
     from oncelog.storage.env import Env
     from oncelog.storage.files.metadata_store import MetadataStore

@@ -33,7 +33,7 @@ from oncelog.broker.config_entries import ConfigEntry, Synonym, entry_of
 from oncelog.broker.group_overrides import check_bounds, group_options, of_broker
 from oncelog.broker.known_settings import accepted_options
 from oncelog.broker.topic_names import topic_name_problem
-from oncelog.coordinator.txn_config import TxnConfig
+from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.protocol.config_def import ConfigType, Option, parse_settings
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.storage.config import LogConfig

@@ -21,9 +21,9 @@ from oncelog.broker.request_memory import RequestMemory
 from oncelog.broker.requests import RequestHandler
 from oncelog.broker.server import RECEIVE_BUFFER_BYTES, Listener
 from oncelog.broker.turns import Turns
-from oncelog.coordinator.group_coordinator import GroupCoordinator
-from oncelog.coordinator.producer_ids import kept_in
-from oncelog.coordinator.transactions import TransactionService
+from oncelog.coordinator.groups.service import GroupCoordinator
+from oncelog.coordinator.txn.producer_ids import kept_in
+from oncelog.coordinator.txn.service import TransactionService
 from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env
 from oncelog.storage.log.flush import Flusher

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oncelog.coordinator.classic_group import TRANSITIONS as GROUP_TRANSITIONS
-from oncelog.coordinator.classic_group import ClassicGroupState, GroupEvent, GroupOutcome
-from oncelog.coordinator.txn_state import STORED_STATES, TRANSITIONS, Event, Outcome, TransactionState
+from oncelog.coordinator.groups.classic.state import TRANSITIONS as GROUP_TRANSITIONS
+from oncelog.coordinator.groups.classic.state import ClassicGroupState, GroupEvent, GroupOutcome
+from oncelog.coordinator.txn.state import STORED_STATES, TRANSITIONS, Event, Outcome, TransactionState
 from oncelog.protocol.errors import ErrorCode
 
 PATH = Path(__file__).with_name("STATES.md")
@@ -14,7 +14,7 @@ PATH = Path(__file__).with_name("STATES.md")
 _INTRODUCTION = """\
 # States of a transactional id
 
-Generated from `txn_state.py` by `python -m oncelog.coordinator.states_doc`. A cell is the answer, and the state that
+Generated from `txn/state.py` by `python -m oncelog.coordinator.states_doc`. A cell is the answer, and the state that
 follows if it changes (`-> State`); `0` is success, a dot is success without any change. Codes: {codes}.
 
 The table is looked at after the checks that do not depend on the state: unknown id (49), producer id (49), epoch (90), and
@@ -24,7 +24,7 @@ The table is looked at after the checks that do not depend on the state: unknown
 _GROUPS = """\
 # States of a classic group
 
-Generated from `classic_group.py`. A cell is the answer, and the state that follows if it changes; `parked` is kept waiting, a dash
+Generated from `classic/state.py`. A cell is the answer, and the state that follows if it changes; `parked` is kept waiting, a dash
 is nothing. Codes: {codes}.
 """
 

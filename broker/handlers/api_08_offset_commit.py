@@ -14,7 +14,7 @@ from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.replies import then
 from oncelog.broker.handlers.topic_access import may_topic
-from oncelog.coordinator.offsets import OffsetToCommit
+from oncelog.coordinator.groups.offset_state import OffsetToCommit
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

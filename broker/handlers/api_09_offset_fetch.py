@@ -15,7 +15,7 @@ from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.replies import all_of, then
 from oncelog.broker.handlers.topic_access import may_topic
-from oncelog.coordinator.group_offsets import FetchedOffset
+from oncelog.coordinator.groups.offset_requests import FetchedOffset
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

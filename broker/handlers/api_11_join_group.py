@@ -13,8 +13,8 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.replies import then
-from oncelog.coordinator.classic_group import JoinGroupResult, MemberProtocol
-from oncelog.coordinator.classic_join import JoinGroup
+from oncelog.coordinator.groups.classic.join import JoinGroup
+from oncelog.coordinator.groups.classic.state import JoinGroupResult, MemberProtocol
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

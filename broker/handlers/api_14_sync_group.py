@@ -12,8 +12,8 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.replies import then
-from oncelog.coordinator.classic_group import SyncGroupResult
-from oncelog.coordinator.classic_requests import SyncGroup
+from oncelog.coordinator.groups.classic.requests import SyncGroup
+from oncelog.coordinator.groups.classic.state import SyncGroupResult
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -14,9 +14,9 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.replies import all_of, then
-from oncelog.coordinator.offsets import OffsetToCommit
+from oncelog.coordinator.groups.offset_state import OffsetToCommit
 from oncelog.coordinator.runtime import LogPosition
-from oncelog.coordinator.txn_errors import txn_offset_commit_error
+from oncelog.coordinator.txn.old_errors import txn_offset_commit_error
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

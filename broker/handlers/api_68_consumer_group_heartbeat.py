@@ -14,7 +14,7 @@ from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.replies import then
 from oncelog.broker.handlers.topic_access import may_topic
-from oncelog.coordinator.consumer_heartbeat import ConsumerHeartbeat, HeartbeatAnswer
+from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

@@ -12,8 +12,8 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.topic_access import NOT_REQUESTED, authorized_operations, may_topic
-from oncelog.coordinator.assignors import Assignment
-from oncelog.coordinator.consumer_group import ConsumerGroup, ConsumerMember, union
+from oncelog.coordinator.groups.consumer.assignors import Assignment
+from oncelog.coordinator.groups.consumer.state import ConsumerGroup, ConsumerMember, union
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

@@ -11,14 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from oncelog.coordinator import runtime, txn_coordinator, txn_end, txn_ending, txn_init, txn_recovery
-from oncelog.coordinator.marker_channel import LocalMarkerChannel
-from oncelog.coordinator.offsets import Offsets
-from oncelog.coordinator.producer_ids import ProducerIds
-from oncelog.coordinator.transactions import TransactionService
-from oncelog.coordinator.txn_ending import MarkerPhase
-from oncelog.coordinator.txn_log import TxnShard
-from oncelog.coordinator.txn_timeouts import TransactionTimeouts
+from oncelog.coordinator import runtime
+from oncelog.coordinator.groups.offset_state import Offsets
+from oncelog.coordinator.txn import decisions, init, marker_phase, recovery
+from oncelog.coordinator.txn import end as txn_end
+from oncelog.coordinator.txn.marker_channel import LocalMarkerChannel
+from oncelog.coordinator.txn.marker_phase import MarkerPhase
+from oncelog.coordinator.txn.producer_ids import ProducerIds
+from oncelog.coordinator.txn.service import TransactionService
+from oncelog.coordinator.txn.shard import TxnShard
+from oncelog.coordinator.txn.timeouts import TransactionTimeouts
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.storage.log import producer_checks
 from oncelog.storage.log.flush import FlushJob
@@ -41,13 +43,13 @@ def aborted_transactions_are_shown(patch: Patch) -> None:
 
 
 def a_marker_is_dropped(patch: Patch) -> None:
-    markers_of = txn_ending.markers_of
-    patch.setattr(txn_ending, "markers_of", lambda txn: markers_of(txn)[:1])
+    markers_of = marker_phase.markers_of
+    patch.setattr(marker_phase, "markers_of", lambda txn: markers_of(txn)[:1])
 
 
 def markers_are_written_twice(patch: Patch) -> None:
-    markers_of = txn_ending.markers_of
-    patch.setattr(txn_ending, "markers_of", lambda txn: [m._replace(transaction_version=0) for m in 2 * markers_of(txn)])
+    markers_of = marker_phase.markers_of
+    patch.setattr(marker_phase, "markers_of", lambda txn: [m._replace(transaction_version=0) for m in 2 * markers_of(txn)])
 
 
 def fenced_instances_are_let_in(patch: Patch) -> None:
@@ -57,17 +59,17 @@ def fenced_instances_are_let_in(patch: Patch) -> None:
         return verdict(txn, request if txn is None else replace(request, producer_epoch=txn.client_epoch), **more)
 
     patch.setattr(txn_end, "verdict", lenient)
-    patch.setattr(txn_coordinator, "_check_client", lambda *_: E.NONE)
+    patch.setattr(decisions, "_check_client", lambda *_: E.NONE)
 
 
 def a_new_instance_gets_the_epoch_of_the_old(patch: Patch) -> None:
-    renewed = txn_init.renewed
+    renewed = init.renewed
 
     def same(txn: Any, *rest: Any) -> Any:
         made = renewed(txn, *rest)
         return made and replace(made, producer_epoch=txn.producer_epoch)
 
-    patch.setattr(txn_init, "renewed", same)
+    patch.setattr(init, "renewed", same)
 
 
 def producer_ids_begin_again_after_a_restart(patch: Patch) -> None:
@@ -92,11 +94,11 @@ def markers_do_not_wait_for_the_decision(patch: Patch) -> None:
 
 
 def a_restart_completes_nothing(patch: Patch) -> None:
-    patch.setattr(txn_recovery.Recovery, "_prepared", lambda _self: [])
+    patch.setattr(recovery.Recovery, "_prepared", lambda _self: [])
 
 
 def a_restart_mends_nothing(patch: Patch) -> None:
-    patch.setattr(txn_recovery.Recovery, "_mend", lambda _self, _found: None)
+    patch.setattr(recovery.Recovery, "_mend", lambda _self, _found: None)
 
 
 def a_restart_forgets_the_newest_record(patch: Patch) -> None:

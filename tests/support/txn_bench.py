@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any, TypeVar, cast
 
-from oncelog.coordinator.producer_ids import ProducerIds
-from oncelog.coordinator.transactions import TransactionService
-from oncelog.coordinator.txn_config import TxnConfig
-from oncelog.coordinator.txn_end import EndTxnResult
-from oncelog.coordinator.txn_init import InitProducerIdResult
-from oncelog.coordinator.txn_state import TransactionMetadata, TransactionState
+from oncelog.coordinator.txn.config import TxnConfig
+from oncelog.coordinator.txn.end import EndTxnResult
+from oncelog.coordinator.txn.init import InitProducerIdResult
+from oncelog.coordinator.txn.producer_ids import ProducerIds
+from oncelog.coordinator.txn.service import TransactionService
+from oncelog.coordinator.txn.state import TransactionMetadata, TransactionState
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.env import Env, SeededRandom
@@ -108,7 +108,7 @@ class Bench:
         from dataclasses import replace
 
         from oncelog.coordinator.result import Result
-        from oncelog.coordinator.txn_log import TransactionLogFormat
+        from oncelog.coordinator.txn.shard import TransactionLogFormat
 
         pair = self.init(id)
         before = self.txn(id)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oncelog.coordinator.producer_ids import kept_in
-from oncelog.coordinator.transactions import TransactionService
-from oncelog.coordinator.txn_config import TxnConfig
+from oncelog.coordinator.txn.config import TxnConfig
+from oncelog.coordinator.txn.producer_ids import kept_in
+from oncelog.coordinator.txn.service import TransactionService
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import build_batch

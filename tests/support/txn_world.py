@@ -15,11 +15,11 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from oncelog.coordinator.group_shard import GroupShard
+from oncelog.coordinator.groups.shard import GroupShard
 from oncelog.coordinator.result import Result
 from oncelog.coordinator.runtime import CoordinatorRuntime
-from oncelog.coordinator.txn_log import TransactionLogFormat, TxnShard
-from oncelog.coordinator.txn_state import MAX_CLIENT_EPOCH, TransactionMetadata, TransactionState
+from oncelog.coordinator.txn.shard import TransactionLogFormat, TxnShard
+from oncelog.coordinator.txn.state import MAX_CLIENT_EPOCH, TransactionMetadata, TransactionState
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE, IsolationLevel, TopicPartition
 from oncelog.protocol.records import build_batch
 from oncelog.storage.log.log import Log

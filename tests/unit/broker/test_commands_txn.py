@@ -15,7 +15,7 @@ from oncelog.broker.commands.cluster import Node
 from oncelog.broker.commands.connection import Connection
 from oncelog.broker.commands.output import Format
 from oncelog.broker.context import RequestContext
-from oncelog.coordinator.producer_ids import FIRST_PRODUCER_ID as P
+from oncelog.coordinator.txn.producer_ids import FIRST_PRODUCER_ID as P
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

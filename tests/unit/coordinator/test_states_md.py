@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oncelog.coordinator import states_doc
-from oncelog.coordinator.txn_state import STORED_STATES, Event
+from oncelog.coordinator.txn.state import STORED_STATES, Event
 
 
 def test_states_md_is_fresh() -> None:

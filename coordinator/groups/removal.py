@@ -1,0 +1,121 @@
+"""Groups and offsets go: by request, with their topic, or because nobody needed them for offsets.retention.minutes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from oncelog.coordinator.groups.classic.state import ClassicGroupState
+from oncelog.coordinator.groups.config import GroupConfig
+from oncelog.coordinator.groups.offset_state import tombstone
+from oncelog.coordinator.groups.shard import GroupShard, group_tombstone
+from oncelog.coordinator.result import CoordinatorRecord, Result
+from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
+from oncelog.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from oncelog.coordinator.groups.consumer.service import ConsumerGroups
+
+_log = logging.getLogger(__name__)
+_E = ErrorCode
+_MINUTE_MS = 60_000
+
+
+class GroupRemoval:
+    """`consumer` gives the groups of the consumer protocol, asked only where there are any; `forget` is told which group is gone."""
+
+    def __init__(
+        self,
+        runtime: CoordinatorRuntime[GroupShard],
+        config: GroupConfig,
+        consumer: Callable[[], ConsumerGroups],
+        forget: Callable[[str], None],
+    ) -> None:
+        self._runtime = runtime
+        self._config = config
+        self._consumer = consumer
+        self._forget = forget
+
+    def start(self) -> None:
+        """Look for what expired, from time to time."""
+        self._runtime.schedule(self._runtime.now_ms() + self._config.offsets_retention_check_interval_ms, self._retain)
+
+    def delete_groups(self, group_ids: Iterable[str]) -> dict[str, Reply[ErrorCode]]:
+        """Remove groups without members, with their offsets."""
+        return {group_id: self._delete(group_id) for group_id in group_ids}
+
+    def _delete(self, group_id: str) -> Reply[ErrorCode]:
+        if self._runtime.loading:
+            return _E.COORDINATOR_LOAD_IN_PROGRESS
+        shard = self._runtime.shard_of(group_id)
+        group, consumer = shard.groups.get(group_id), shard.consumer_groups.get(group_id)
+        if group is None and consumer is None and not shard.offsets.places_of(group_id):
+            return _E.GROUP_ID_NOT_FOUND
+        if consumer is not None and consumer.members:
+            return _E.NON_EMPTY_GROUP
+        if group is not None and group.state is not ClassicGroupState.EMPTY:
+            return _E.NON_EMPTY_GROUP
+
+        def decide(shard: GroupShard, _now_ms: int) -> Result[ErrorCode]:
+            return Result(_E.NONE, self._removal(shard, group_id))
+
+        reply = self._runtime.submit(group_id, decide, refused=lambda code: code)
+        if reply is not _E.NONE and isinstance(reply, ErrorCode):
+            return reply
+        self._forget(group_id)
+        return reply
+
+    def _removal(self, shard: GroupShard, group_id: str) -> tuple[CoordinatorRecord, ...]:
+        offsets = tuple(tombstone(group_id, place) for place in sorted(shard.offsets.places_of(group_id)))
+        return (*offsets, *self._group_removal(shard, group_id))
+
+    def _group_removal(self, shard: GroupShard, group_id: str) -> tuple[CoordinatorRecord, ...]:
+        """Tombstones of the group itself; none for one that is known by its offsets only."""
+        consumer = shard.consumer_groups.get(group_id)
+        if consumer is not None:
+            return self._consumer().tombstones(consumer)
+        return (group_tombstone(group_id),) if group_id in shard.groups else ()
+
+    def on_topic_deleted(self, name: str) -> None:
+        """The offsets of a topic go with it."""
+        for partition, shard in enumerate(self._runtime.shards()):
+            doomed = tuple(tombstone(group, place) for group, place in shard.offsets.groups_with(name))
+            if doomed:
+                self._write_sweep(partition, doomed)
+
+    def _retain(self, now_ms: float) -> None:
+        """Offsets of groups that have been empty for offsets.retention.minutes, and groups without any, go."""
+        self.start()
+        for partition, shard in enumerate(self._runtime.shards()):
+            doomed: list[CoordinatorRecord] = []
+            for group_id in {*shard.groups, *shard.consumer_groups, *shard.offsets.groups()}:
+                doomed += self._expired(shard, group_id, int(now_ms))
+            if doomed:
+                self._write_sweep(partition, tuple(doomed))
+
+    def _expired(self, shard: GroupShard, group_id: str, now_ms: int) -> Iterable[CoordinatorRecord]:
+        group, consumer = shard.groups.get(group_id), shard.consumer_groups.get(group_id)
+        if (group is not None and group.state is not ClassicGroupState.EMPTY) or (consumer is not None and consumer.members):
+            return
+        retention_ms = self._config.offsets_retention_minutes * _MINUTE_MS
+        empty_since = group.state_timestamp_ms if group is not None and group.protocol_type else -1
+        left = False
+        for place, offset in shard.offsets.of(group_id).items():
+            due = (
+                offset.expire_timestamp_ms
+                if offset.expire_timestamp_ms >= 0
+                else max(offset.commit_timestamp_ms, empty_since) + retention_ms
+            )
+            if now_ms >= due and not shard.offsets.is_pending(group_id, place):
+                yield tombstone(group_id, place)
+            else:
+                left = True
+        if not left and not shard.offsets.has_pending(group_id):
+            yield from self._group_removal(shard, group_id)
+
+    def _write_sweep(self, partition: int, doomed: tuple[CoordinatorRecord, ...]) -> None:
+        try:
+            self._runtime.write_to(partition, lambda _shard, _now: Result(None, doomed))
+        except KafkaError as error:
+            _log.warning("offsets not removed, tried again later partition=%d error=%s", partition, error)

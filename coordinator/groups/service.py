@@ -1,0 +1,190 @@
+"""The group coordinator: what request handlers call.
+
+Its parts do the work: `classic/service` and `consumer/service` (the groups of the two protocols; here is decided whose a request is),
+`groups/offset_requests`, `groups/listing` and `groups/removal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from oncelog.coordinator.groups.classic.join import JoinGroup
+from oncelog.coordinator.groups.classic.join import refuse as refuse_join
+from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember, SyncGroup
+from oncelog.coordinator.groups.classic.service import ClassicGroups
+from oncelog.coordinator.groups.classic.state import ClassicGroup, JoinGroupResult, SyncGroupResult
+from oncelog.coordinator.groups.config import GroupConfig
+from oncelog.coordinator.groups.listing import GroupListing
+from oncelog.coordinator.groups.offset_requests import GroupOffsets
+from oncelog.coordinator.groups.removal import GroupRemoval
+from oncelog.coordinator.groups.shard import GroupShard, loaded_shard
+from oncelog.coordinator.result import Result
+from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.names import CONSUMER_OFFSETS
+from oncelog.protocol.primitives import uuid_to_kafka
+from oncelog.storage.directory.manager import LogManager
+from oncelog.storage.env import Env
+
+if TYPE_CHECKING:
+    from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
+    from oncelog.coordinator.groups.consumer.service import ConsumerGroups, DescribedConsumerGroup, Visible
+    from oncelog.coordinator.groups.consumer.state import ConsumerGroup
+
+_E = ErrorCode
+
+
+class GroupCoordinator:
+    """Until `start()` returned every request is told that the coordinator is loading."""
+
+    def __init__(self, env: Env, logs: LogManager, config: GroupConfig) -> None:
+        self.config = config
+        self.runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
+            env, logs, CONSUMER_OFFSETS, config.offsets_topic_num_partitions, config.topic_configs(), GroupShard
+        )
+        self.overrides: Callable[[str], Mapping[str, str]] = lambda _group_id: {}
+        self.offsets = GroupOffsets(self.runtime, config, lambda: self.consumer)
+        self.listing = GroupListing(self.runtime)
+        self.removal = GroupRemoval(self.runtime, config, lambda: self.consumer, self._forget)
+        self._classic = ClassicGroups(self.runtime, config)
+        self._env = env
+        self._topics = logs.topics
+
+    # -- life
+
+    @cached_property
+    def consumer(self) -> ConsumerGroups:
+        """Groups of the consumer protocol (KIP-848); made when the first one is met, because a start without any must not wait for them."""
+        from oncelog.coordinator.groups.consumer.service import ConsumerGroups
+
+        made = ConsumerGroups(self.runtime, self.config, self._topics, self._dissolve, self._classic.revive)
+        made.overrides = lambda group_id: self.overrides(group_id)
+        made.start()
+        return made
+
+    def start(self) -> None:
+        """Load; members that were there get a full session to come back."""
+        self.runtime.load()
+        self._classic.start()
+        if any(shard.consumer_groups for shard in self.runtime.shards()):
+            assert self.consumer is not None
+        self.removal.start()
+
+    def tick(self, now_ms: float) -> None:
+        """Carry out what is due."""
+        self.runtime.tick(now_ms)
+
+    def next_deadline_ms(self) -> float | None:
+        return self.runtime.next_deadline_ms()
+
+    def replay_marker(self, partition: int, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None:
+        """A marker was written to a partition of `__consumer_offsets`."""
+        self.runtime.replay_marker(partition, producer_id, producer_epoch, commit, offset)
+
+    def partition_for(self, group_id: str) -> int:
+        """The partition of `__consumer_offsets` that a group lives in."""
+        return self.runtime.partition_for(group_id)
+
+    # -- members
+
+    def join_group(self, request: JoinGroup) -> Reply[JoinGroupResult]:
+        """Become a member, or join the next generation."""
+        if self.runtime.loading:
+            return JoinGroupResult(_E.COORDINATOR_LOAD_IN_PROGRESS, request.member_id)
+        error = refuse_join(request, self.config)
+        if error is not _E.NONE:
+            return JoinGroupResult(error, request.member_id)
+        shard = self.runtime.shard_of(request.group_id)
+        consumer = shard.consumer_groups.get(request.group_id)
+        if consumer is not None and consumer.members:
+            return self.consumer.join(request, uuid_to_kafka(self._env.random.uuid()))
+        group = shard.groups.get(request.group_id)
+        if group is None:
+            if request.member_id:
+                return JoinGroupResult(_E.UNKNOWN_MEMBER_ID, request.member_id)
+            if consumer is not None and (error := self._drop_empty(consumer)) is not _E.NONE:
+                return JoinGroupResult(error, request.member_id)
+            group = shard.groups[request.group_id] = ClassicGroup(request.group_id)
+        return self._classic.join(group, request)
+
+    def sync_group(self, request: SyncGroup) -> Reply[SyncGroupResult]:
+        """Give (the leader) or ask for the assignment."""
+        consumer = self._consumer_group(request.group_id)
+        if consumer is not None:
+            return self.consumer.sync(consumer, request)
+        group, error = self._group(request.group_id)
+        return SyncGroupResult(error) if group is None else self._classic.sync(group, request)
+
+    def heartbeat(self, request: Heartbeat) -> ErrorCode:
+        """A sign of life."""
+        consumer = self._consumer_group(request.group_id)
+        if consumer is not None:
+            return self.consumer.classic_heartbeat(consumer, request)
+        group, error = self._group(request.group_id)
+        return error if group is None else self._classic.heartbeat(group, request)
+
+    def leave_group(self, group_id: str, members: list[LeavingMember]) -> tuple[ErrorCode, list[ErrorCode]]:
+        """(error of the whole request, one verdict a member)."""
+        consumer = self._consumer_group(group_id)
+        if consumer is not None:
+            try:
+                return _E.NONE, self.consumer.leave(consumer, members)
+            except KafkaError as refused:
+                return refused.code, []
+        group, error = self._group(group_id)
+        if group is None:
+            whole = _E.NONE if error is _E.UNKNOWN_MEMBER_ID else error
+            return whole, [_E.UNKNOWN_MEMBER_ID] * len(members)
+        return _E.NONE, self._classic.leave(group, members)
+
+    def consumer_group_heartbeat(self, request: ConsumerHeartbeat, visible: Visible) -> Reply[HeartbeatAnswer]:
+        """Join, stay or leave. `visible`: may the member see a topic that its regular expression matches? Raises KafkaError."""
+        if self.runtime.loading:
+            raise KafkaError(_E.COORDINATOR_LOAD_IN_PROGRESS)
+        if not request.member_id and request.api_version == 0 and request.member_epoch == 0:
+            request = replace(request, member_id=uuid_to_kafka(self._env.random.uuid()))
+        return self.consumer.heartbeat(request, visible)
+
+    def consumer_group_describe(self, group_id: str) -> DescribedConsumerGroup:
+        """Raises KafkaError 14, 24, 69."""
+        group = loaded_shard(self.runtime, group_id).consumer_groups.get(group_id)
+        if group is None:
+            classic = group_id in loaded_shard(self.runtime, group_id).groups
+            text = f"Group {group_id} is not a consumer group." if classic else f"Group {group_id} not found."
+            raise KafkaError(_E.GROUP_ID_NOT_FOUND, text)
+        return self.consumer.describe(group)
+
+    # -- whose group it is
+
+    def _consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        return None if self.runtime.loading else self.runtime.shard_of(group_id).consumer_groups.get(group_id)
+
+    def _group(self, group_id: str) -> tuple[ClassicGroup | None, ErrorCode]:
+        if not group_id:
+            return None, _E.INVALID_GROUP_ID
+        if self.runtime.loading:
+            return None, _E.COORDINATOR_LOAD_IN_PROGRESS
+        group = self.runtime.shard_of(group_id).groups.get(group_id)
+        return group, _E.NONE if group is not None else _E.UNKNOWN_MEMBER_ID
+
+    def _drop_empty(self, group: ConsumerGroup) -> ErrorCode:
+        """An empty consumer group makes way for a classic one; its offsets stay."""
+        try:
+            self.runtime.write(group.group_id, lambda _shard, _now: Result(None, self.consumer.tombstones(group)))
+        except KafkaError as error:
+            return error.code
+        self.consumer.forget(group.group_id)
+        return _E.NONE
+
+    def _dissolve(self, group: ClassicGroup) -> None:
+        self._forget(group.group_id)
+        self._classic.dissolve(group)
+
+    def _forget(self, group_id: str) -> None:
+        """A group is gone."""
+        self._classic.forget(group_id)
+        if "consumer" in self.__dict__:
+            self.consumer.forget(group_id)

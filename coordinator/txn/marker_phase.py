@@ -1,0 +1,152 @@
+"""The marker phase: a decided transaction is carried to its partitions and completed.
+
+Prepare is durable when this begins. All markers and the Complete record are then written in one turn, in that order, and whoever
+asked is told when all of it is durable, so that the next transaction never meets the last one. Until then the id is pending (51
+to everybody). A partition that cannot take its marker now does not change the decision: the client is told, and delivery goes on
+by a timer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from oncelog.coordinator.runtime import CoordinatorRuntime, LogPosition
+from oncelog.coordinator.txn.decisions import TxnCoordinator
+from oncelog.coordinator.txn.markers import Marker, MarkerChannel, markers_of
+from oncelog.coordinator.txn.shard import TxnShard
+from oncelog.protocol.errors import KafkaError
+from oncelog.protocol.names import TopicPartition
+
+RETRY_MS = 100
+MAX_RETRY_MS = 10_000
+
+_log = logging.getLogger(__name__)
+
+
+class _Ending:
+    """One transaction between its Prepare and its Complete record being durable."""
+
+    __slots__ = ("look_since_ms", "remaining", "retry_ms", "settle", "settled", "written")
+
+    def __init__(self, settle: Callable[[KafkaError | None], None], look_since_ms: int | None) -> None:
+        self.settle = settle
+        self.settled = False
+        self.look_since_ms = look_since_ms
+        self.retry_ms = RETRY_MS
+        self.remaining: list[Marker] = []
+        self.written: list[tuple[TopicPartition, int]] = []
+
+    def tell(self, error: KafkaError | None) -> None:
+        if not self.settled:
+            self.settled = True
+            self.settle(error)
+
+
+class MarkerPhase:
+    """Everything between Prepare and Complete. `when_durable(partition, offset, callback)` is that of a data log."""
+
+    def __init__(
+        self,
+        runtime: CoordinatorRuntime[TxnShard],
+        coordinator: TxnCoordinator,
+        channel: MarkerChannel,
+        when_durable: Callable[[TopicPartition, int, Callable[[KafkaError | None], None]], None],
+    ) -> None:
+        self._runtime = runtime
+        self._coordinator = coordinator
+        self._channel = channel
+        self._when_durable = when_durable
+        self._endings: dict[str, _Ending] = {}
+
+    def __len__(self) -> int:
+        return len(self._endings)
+
+    def remaining(self, transactional_id: str) -> frozenset[TopicPartition] | None:
+        """Partitions still without their marker; None when the id is not in this phase."""
+        ending = self._endings.get(transactional_id)
+        return None if ending is None else frozenset(marker.topic_partition for marker in ending.remaining)
+
+    def begin(
+        self,
+        transactional_id: str,
+        prepared_at: LogPosition | None,
+        settle: Callable[[KafkaError | None], None],
+        *,
+        careful: bool = False,
+    ) -> None:
+        """The Prepare record was replayed; `settle` is called once, when everything is durable or the decision at least is.
+
+        `careful`: some of the markers may be there already.
+        """
+        shard = self._runtime.shard_of(transactional_id)
+        shard.set_pending(transactional_id)
+        txn = shard.transactions[transactional_id]
+        ending = self._endings[transactional_id] = _Ending(settle, txn.last_update_timestamp_ms if careful else None)
+        ending.remaining = markers_of(txn)
+
+        def decided(error: KafkaError | None) -> None:
+            if error is None:
+                self._advance(transactional_id, ending)
+            else:  # the log is offline: what became of the decision is known after a restart
+                _log.error("transaction undecided transactional_id=%s error=%s", transactional_id, error)
+                ending.tell(error)
+
+        if prepared_at is None:
+            decided(None)
+        else:
+            self._runtime.when_durable(prepared_at, decided)
+
+    def _advance(self, transactional_id: str, ending: _Ending) -> None:
+        now_ms = self._runtime.now_ms()
+        left = []
+        for marker in ending.remaining:
+            delivery = self._channel.write(marker, now_ms, unless_since_ms=ending.look_since_ms)
+            if delivery.retry:
+                left.append(marker)
+            elif delivery.end_offset is not None:
+                ending.written.append((marker.topic_partition, delivery.end_offset))
+        ending.remaining = left
+        if left:
+            _log.warning("markers delayed transactional_id=%s partitions=%d first=%s", transactional_id, len(left), left[0].topic_partition)
+            self._retry_later(transactional_id, ending)
+            return
+        try:
+            written = self._runtime.write(
+                transactional_id, lambda shard, now_ms: self._coordinator.complete(shard, transactional_id, now_ms)
+            )
+        except KafkaError as error:
+            _log.warning("completion delayed transactional_id=%s error=%s", transactional_id, error)
+            self._retry_later(transactional_id, ending)
+            return
+        self._await_all(transactional_id, ending, written.position)
+
+    def _retry_later(self, transactional_id: str, ending: _Ending) -> None:
+        self._runtime.schedule(self._runtime.now_ms() + ending.retry_ms, lambda now_ms: self._advance(transactional_id, ending))
+        ending.retry_ms = min(2 * ending.retry_ms, MAX_RETRY_MS)
+        ending.tell(None)  # decided and durable: the client need not wait for it
+
+    def _await_all(self, transactional_id: str, ending: _Ending, completed_at: LogPosition | None) -> None:
+        outstanding, lost = len(ending.written) + 1, False
+
+        def durable(error: KafkaError | None) -> None:
+            nonlocal outstanding, lost
+            outstanding -= 1
+            if error is not None:
+                _log.error("marker or completion lost transactional_id=%s error=%s", transactional_id, error)
+                lost = True
+            if outstanding > 0:
+                return
+            if not lost:
+                del self._endings[transactional_id]
+                self._runtime.shard_of(transactional_id).clear_pending(transactional_id)
+            # else a restart writes again what is missing, and the id stays pending until then: the record of its next transaction
+            # would hide how this one ended
+            ending.tell(None)
+
+        for partition, offset in ending.written:
+            self._when_durable(partition, offset, durable)
+        if completed_at is None:
+            durable(None)
+        else:
+            self._runtime.when_durable(completed_at, durable)

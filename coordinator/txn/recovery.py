@@ -1,0 +1,137 @@
+"""Mending what a crash left, before the first client is served.
+
+Three things are put right, from what the transaction log and the partitions say: prepared transactions are completed, each
+partition getting its marker exactly once; open transactions whose marker or whose Ongoing record was lost with the power get it
+again; open transactions that no transactional id knows are aborted, because nobody else would ever end them. The catalogue of
+topics is complete at this point, so a partition that is not there was really deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterator
+
+from oncelog.coordinator.runtime import CoordinatorRuntime
+from oncelog.coordinator.txn.decisions import TxnCoordinator
+from oncelog.coordinator.txn.marker_channel import LocalMarkerChannel
+from oncelog.coordinator.txn.marker_phase import MarkerPhase
+from oncelog.coordinator.txn.markers import Marker, OpenTransaction, Restore, resolve
+from oncelog.coordinator.txn.producer_ids import ProducerIds
+from oncelog.coordinator.txn.shard import TxnShard
+from oncelog.coordinator.txn.state import TransactionMetadata
+from oncelog.protocol.errors import KafkaError
+from oncelog.protocol.names import TopicPartition
+from oncelog.storage.directory.manager import LogManager
+
+_log = logging.getLogger(__name__)
+
+
+class Recovery:
+    """Runs once, between loading and serving. Lost markers are on disk when it ends; what else it writes becomes durable in order, like
+    everything."""
+
+    def __init__(
+        self,
+        runtime: CoordinatorRuntime[TxnShard],
+        coordinator: TxnCoordinator,
+        logs: LogManager,
+        markers: MarkerPhase,
+        channel: LocalMarkerChannel,
+        producer_ids: ProducerIds,
+    ) -> None:
+        self._runtime = runtime
+        self._coordinator = coordinator
+        self._logs = logs
+        self._markers = markers
+        self._channel = channel
+        self._producer_ids = producer_ids
+
+    def run(self) -> None:
+        self._producer_ids.keep_clear_of(self._known_producer_ids())
+        found = list(self._open_transactions())
+        decided = [txn for txn in self._prepared() if self._is_durable(txn.transactional_id)]
+        self._mend(found)
+        for txn in decided:
+            _log.info("transaction completed after restart transactional_id=%s state=%s", txn.transactional_id, txn.state.wire_name)
+            self._markers.begin(txn.transactional_id, None, lambda error: None, careful=True)
+
+    def _is_durable(self, transactional_id: str) -> bool:
+        """Put the Prepare record on disk, where a killed process may not have got it: no marker may outlive it."""
+        try:
+            self._runtime.sync(self._runtime.partition_for(transactional_id))
+        except KafkaError as error:  # undecided until a start on a better disk
+            _log.error("transaction not completed transactional_id=%s error=%s", transactional_id, error)
+            self._runtime.shard_of(transactional_id).set_pending(transactional_id)
+            return False
+        return True
+
+    def _prepared(self) -> list[TransactionMetadata]:
+        return [txn for shard in self._runtime.shards() for txn in shard.transactions.values() if txn.state.is_prepared]
+
+    def _open_transactions(self) -> Iterator[OpenTransaction]:
+        for log in self._logs.logs():
+            for producer_id, producer_epoch, _first_offset in log.open_transactions():
+                committed = log.lost_ends.get(producer_id, False)
+                yield OpenTransaction(log.topic_partition, producer_id, producer_epoch, committed)
+
+    def _mend(self, found: list[OpenTransaction]) -> None:
+        lost: dict[str, list[TopicPartition]] = defaultdict(list)
+        for open_transaction in found:
+            remedy = resolve(open_transaction, self._owner_of(open_transaction.producer_id))
+            if isinstance(remedy, Restore):
+                lost[remedy.transactional_id].append(remedy.topic_partition)
+            elif isinstance(remedy, Marker):
+                self._write(open_transaction, remedy)
+        for transactional_id, partitions in lost.items():
+            self._restore(transactional_id, partitions)
+
+    def _write(self, found: OpenTransaction, marker: Marker) -> None:
+        _log.warning(
+            "marker written again partition=%s producer_id=%d epoch=%d result=%s",
+            found.topic_partition,
+            found.producer_id,
+            found.producer_epoch,
+            "COMMIT" if marker.commit else "ABORT",
+        )
+        delivery = self._channel.write(marker, self._runtime.now_ms())
+        owner = self._owner_of(found.producer_id)
+        if (delivery.retry or not self._flushed(marker.topic_partition)) and owner is not None:
+            self._runtime.shard_of(owner.transactional_id).set_pending(owner.transactional_id)
+
+    def _flushed(self, place: TopicPartition) -> bool:
+        """Put a marker on disk before its id may go on: the record of the next transaction would hide from the next start how this one
+        ended."""
+        log = self._logs.log(place)
+        assert log is not None
+        try:
+            log.flush()
+        except KafkaError as error:
+            _log.error("marker not on disk, its transactional id waits for a restart partition=%s error=%s", place, error)
+            return False
+        return True
+
+    def _restore(self, transactional_id: str, partitions: list[TopicPartition]) -> None:
+        _log.warning("partitions added again transactional_id=%s partitions=%s", transactional_id, ",".join(map(str, partitions)))
+        try:
+            self._runtime.write(
+                transactional_id, lambda shard, now_ms: self._coordinator.restore(shard, transactional_id, partitions, now_ms)
+            )
+        except KafkaError as error:  # the log is offline; the next start tries again
+            _log.error("partitions not added transactional_id=%s error=%s", transactional_id, error)
+
+    def _owner_of(self, producer_id: int) -> TransactionMetadata | None:
+        for shard in self._runtime.shards():
+            txn = shard.of_producer(producer_id)
+            if txn is not None:
+                return txn
+        return None
+
+    def _known_producer_ids(self) -> Iterator[int]:
+        for shard in self._runtime.shards():
+            for txn in shard.transactions.values():
+                yield max(txn.producer_id, txn.previous_producer_id, txn.next_producer_id)
+        if self._producer_ids.is_new:  # the persisted number is missing: idempotent producers are known to the partitions only
+            for log in self._logs.logs():
+                for entry in log.producers():
+                    yield entry.producer_id

@@ -1,0 +1,146 @@
+"""`__transaction_state`: metadata to records and back, and the shard they add up to.
+
+The value is written in version 1 from transaction.version 1 on, else in version 0, which has no tags. Tag 0 (previous producer
+id) is present in every record of version 1, as Apache Kafka 4.3.0 writes it. One tag is ours: the last epoch of the client,
+without which a client could not repeat a request after a restart. Kafka skips tags it does not know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+
+from oncelog.coordinator.result import CoordinatorRecord
+from oncelog.coordinator.txn.state import NO_PRODUCER_ID, TransactionMetadata, TransactionState
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.internal.records import TransactionLogKey, TransactionLogValue, decode_key, decode_value
+from oncelog.protocol.names import TRANSACTION_STATE, TopicPartition
+
+
+class TransactionLogFormat:
+    """Records as transaction.version `level` has them."""
+
+    def __init__(self, level: int) -> None:
+        self._version = 1 if level >= 1 else 0
+
+    @property
+    def tells_last_epoch(self) -> bool:
+        """By the record alone a repeated InitProducerId is known."""
+        return self._version >= 1
+
+    def record(self, txn: TransactionMetadata) -> CoordinatorRecord:
+        """Raises KafkaError(UNSUPPORTED_VERSION) for what version 0 cannot hold: a request that raises epochs, at level 0."""
+        if self._version == 0 and txn.client_transaction_version:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "transaction.version is 0")
+        return CoordinatorRecord(TransactionLogKey(txn.transactional_id).encode(), _value_of(txn).encode(self._version))
+
+    def tombstone(self, transactional_id: str) -> CoordinatorRecord:
+        return CoordinatorRecord(TransactionLogKey(transactional_id).encode(), None)
+
+
+class TxnShard:
+    """The transactional ids of one partition. `pending` ones are between a decision and its last durable record: 51 to everybody."""
+
+    newest_record_wins = True
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.transactions: dict[str, TransactionMetadata] = {}
+        self._id_of_producer: dict[int, str] = {}
+        self._pending: set[str] = set()
+        self._renewed: dict[str, TransactionMetadata] = {}
+
+    def get(self, transactional_id: str) -> TransactionMetadata | None:
+        return self.transactions.get(transactional_id)
+
+    def of_producer(self, producer_id: int) -> TransactionMetadata | None:
+        """The id that has this producer id, or had it just before an exhausted epoch made it change."""
+        id = self._id_of_producer.get(producer_id)
+        return None if id is None else self.transactions[id]
+
+    def remember(self, renewed: TransactionMetadata) -> None:
+        """What a record in version 0 does not tell: as with Kafka, a client may repeat its request until the next start."""
+        self._renewed[renewed.transactional_id] = renewed
+
+    def with_last_epoch(self, txn: TransactionMetadata) -> TransactionMetadata:
+        """`txn` with what was remembered of the way to its epoch."""
+        renewed = self._renewed.get(txn.transactional_id)
+        if renewed is None or (renewed.producer_id, renewed.producer_epoch) != (txn.producer_id, txn.producer_epoch):
+            return txn
+        return replace(txn, last_producer_epoch=renewed.last_producer_epoch, previous_producer_id=renewed.previous_producer_id)
+
+    def is_pending(self, transactional_id: str) -> bool:
+        return transactional_id in self._pending
+
+    def set_pending(self, transactional_id: str) -> None:
+        self._pending.add(transactional_id)
+
+    def clear_pending(self, transactional_id: str) -> None:
+        self._pending.discard(transactional_id)
+
+    def replay(self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int) -> None:
+        """Take a record over; keys of unknown versions are skipped, as by Kafka."""
+        decoded = decode_key(TRANSACTION_STATE, key)
+        if not isinstance(decoded, TransactionLogKey):
+            return
+        id = decoded.transactional_id
+        before = self.transactions.pop(id, None)
+        if before is not None:
+            for known in _producer_ids(before):
+                self._id_of_producer.pop(known, None)
+        if value is None:
+            self._renewed.pop(id, None)
+            return
+        body = decode_value(decoded, value)
+        assert isinstance(body, TransactionLogValue)
+        after = self.transactions[id] = _metadata_of(id, body)
+        for known in _producer_ids(after):
+            self._id_of_producer[known] = id
+
+    def replay_marker(self, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None:
+        """Nobody writes markers into the transaction log; one that is there means nothing."""
+
+
+def _producer_ids(txn: TransactionMetadata) -> set[int]:
+    return {txn.producer_id, txn.previous_producer_id, txn.next_producer_id} - {NO_PRODUCER_ID}
+
+
+def _value_of(txn: TransactionMetadata) -> TransactionLogValue:
+    return TransactionLogValue(
+        producer_id=txn.producer_id,
+        producer_epoch=txn.producer_epoch,
+        transaction_timeout_ms=txn.timeout_ms,
+        transaction_status=txn.state,
+        transaction_partitions=None if txn.state is TransactionState.EMPTY else _grouped(txn.partitions),
+        transaction_last_update_timestamp_ms=txn.last_update_timestamp_ms,
+        transaction_start_timestamp_ms=txn.start_timestamp_ms,
+        previous_producer_id=txn.previous_producer_id,
+        next_producer_id=txn.next_producer_id,
+        client_transaction_version=txn.client_transaction_version,
+        next_producer_epoch=txn.next_producer_epoch,
+        last_producer_epoch=txn.last_producer_epoch,
+    )
+
+
+def _grouped(partitions: frozenset[TopicPartition]) -> list[tuple[str, list[int]]]:
+    return [(topic, [each.partition for each in group]) for topic, group in groupby(sorted(partitions), key=lambda each: each.topic)]
+
+
+def _metadata_of(transactional_id: str, value: TransactionLogValue) -> TransactionMetadata:
+    return TransactionMetadata(
+        transactional_id=transactional_id,
+        producer_id=value.producer_id,
+        producer_epoch=value.producer_epoch,
+        timeout_ms=value.transaction_timeout_ms,
+        state=TransactionState(value.transaction_status),
+        last_update_timestamp_ms=value.transaction_last_update_timestamp_ms,
+        partitions=frozenset(
+            TopicPartition(topic, partition) for topic, partitions in value.transaction_partitions or () for partition in partitions
+        ),
+        start_timestamp_ms=value.transaction_start_timestamp_ms,
+        last_producer_epoch=value.last_producer_epoch,
+        previous_producer_id=value.previous_producer_id,
+        next_producer_id=value.next_producer_id,
+        next_producer_epoch=value.next_producer_epoch,
+        client_transaction_version=value.client_transaction_version,
+    )
