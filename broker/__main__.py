@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Entry point: the exit status is the command's."""
     if sys.argv[1:2] == ["serve"]:
-        from oncelog.broker.serve import plain_arguments, serve
+        from oncelog.broker.commands.serve import plain_arguments, serve
 
         given = plain_arguments(sys.argv[2:])
         if given is not None:

@@ -15,8 +15,8 @@ app = App(
 
 
 _COMMANDS = "oncelog.broker.commands"
-app.command("oncelog.broker.serve:serve", name="serve", help="Run a broker until SIGTERM or Ctrl-C.")
-app.command("oncelog.broker.ready:ready", name="ready", help="Exit with 0 when a broker serves.")
+app.command("oncelog.broker.commands.serve:serve", name="serve", help="Run a broker until SIGTERM or Ctrl-C.")
+app.command("oncelog.broker.commands.ready:ready", name="ready", help="Exit with 0 when a broker serves.")
 for _name, _target, _help in (
     ("topic", "topic:app", "Topics: list, create, describe, alter, delete."),
     ("group", "group:app", "Consumer groups: list, describe, delete, reset offsets."),

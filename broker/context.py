@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from oncelog.broker import refusals
 from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.net import refusals
 
 if TYPE_CHECKING:
     from oncelog.broker.auth.authorizer import Authorizer
     from oncelog.broker.auth.sasl import SaslState
     from oncelog.broker.auth.scram import ScramCredentials
-    from oncelog.broker.client_quotas import ClientQuotas
-    from oncelog.broker.config import BrokerConfig
-    from oncelog.broker.dispatch import ApiRegistry
-    from oncelog.broker.dynamic_config import DynamicConfig
-    from oncelog.broker.fetch_sessions import FetchSessions
-    from oncelog.broker.metadata_cache import MetadataCache
-    from oncelog.broker.metrics import Metrics
-    from oncelog.broker.turns import Turns
+    from oncelog.broker.fetching.sessions import FetchSessions
+    from oncelog.broker.net.dispatch import ApiRegistry
+    from oncelog.broker.net.turns import Turns
+    from oncelog.broker.process.metrics import Metrics
+    from oncelog.broker.settings.broker import BrokerConfig
+    from oncelog.broker.settings.client_quotas import ClientQuotas
+    from oncelog.broker.settings.dynamic import DynamicConfig
+    from oncelog.broker.topics.metadata_cache import MetadataCache
     from oncelog.coordinator.groups.service import GroupCoordinator
     from oncelog.coordinator.txn.service import TransactionService
     from oncelog.storage.directory.manager import LogManager

@@ -31,7 +31,7 @@ def apis_table() -> str:
 
 def settings_table() -> str:
     """Every setting with type, default and meaning."""
-    from oncelog.broker.config import SECTIONS
+    from oncelog.broker.settings.broker import SECTIONS
 
     rows = [(f"`{row.name}`", row.type, _code(row.default), row.when, row.doc) for row in setting_rows(SECTIONS)]
     return _markdown(("Setting", "Type", "Default", "Set", "Meaning"), rows)

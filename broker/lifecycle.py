@@ -8,19 +8,19 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oncelog.broker.answer_stream import UnreadAnswers
-from oncelog.broker.config import SECTIONS, BrokerConfig
 from oncelog.broker.context import BrokerContext
-from oncelog.broker.dispatch import ApiRegistry
-from oncelog.broker.fetch_sessions import FetchSessions
-from oncelog.broker.file_limits import FileLimits, shares
-from oncelog.broker.listeners import Endpoint, ListenerConfig
-from oncelog.broker.metadata_cache import MetadataCache
-from oncelog.broker.metrics import Metrics
-from oncelog.broker.request_memory import RequestMemory
-from oncelog.broker.requests import RequestHandler
-from oncelog.broker.server import RECEIVE_BUFFER_BYTES, Listener
-from oncelog.broker.turns import Turns
+from oncelog.broker.fetching.sessions import FetchSessions
+from oncelog.broker.net.answer_stream import UnreadAnswers
+from oncelog.broker.net.dispatch import ApiRegistry
+from oncelog.broker.net.listener import RECEIVE_BUFFER_BYTES, Listener
+from oncelog.broker.net.request_memory import RequestMemory
+from oncelog.broker.net.requests import RequestHandler
+from oncelog.broker.net.turns import Turns
+from oncelog.broker.process.file_limits import FileLimits, shares
+from oncelog.broker.process.metrics import Metrics
+from oncelog.broker.settings.broker import SECTIONS, BrokerConfig
+from oncelog.broker.settings.listeners import Endpoint, ListenerConfig
+from oncelog.broker.topics.metadata_cache import MetadataCache
 from oncelog.coordinator.groups.service import GroupCoordinator
 from oncelog.coordinator.txn.producer_ids import kept_in
 from oncelog.coordinator.txn.service import TransactionService
@@ -96,8 +96,8 @@ class Broker:
     def _build_security(self) -> None:
         from oncelog.broker.auth.scram import ScramCredentials
         from oncelog.broker.auth.setup import new_authorizer
-        from oncelog.broker.client_quotas import ClientQuotas
-        from oncelog.broker.dynamic_config import DynamicConfig
+        from oncelog.broker.settings.client_quotas import ClientQuotas
+        from oncelog.broker.settings.dynamic import DynamicConfig
 
         context = self.context
         context.authorizer = new_authorizer(self.config.auth, context.store)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from oncelog.broker.dispatch import Api, ApiRegistry
+from oncelog.broker.net.dispatch import Api, ApiRegistry
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.config_def import options_of
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, PatternType, PermissionType, ResourceType
-from oncelog.broker.commands.cluster import check
-from oncelog.broker.commands.connection import DEFAULT, Connection
-from oncelog.broker.commands.output import USAGE, done, fail, show
+from oncelog.broker.commands.client.cluster import check
+from oncelog.broker.commands.client.options import DEFAULT, Connection
+from oncelog.broker.commands.client.output import USAGE, done, fail, show
 from oncelog.protocol.api_keys import ApiKey
 
 app = App(name="acl", help="Access rules: list, add, delete.")

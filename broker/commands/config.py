@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
-from oncelog.broker.commands.connection import DEFAULT, Connection
-from oncelog.broker.commands.output import USAGE, done, fail, show
-from oncelog.broker.commands.settings import (
+from oncelog.broker.commands.client.options import DEFAULT, Connection
+from oncelog.broker.commands.client.output import USAGE, done, fail, show
+from oncelog.broker.commands.client.settings import (
     BROKER,
     BROKER_LOGGER,
     CLIENT_METRICS,

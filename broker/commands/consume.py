@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
-from oncelog.broker.commands.cluster import Cluster, check
-from oncelog.broker.commands.connection import DEFAULT, Connection
-from oncelog.broker.commands.output import USAGE, Format, fail
+from oncelog.broker.commands.client.cluster import Cluster, check
+from oncelog.broker.commands.client.options import DEFAULT, Connection
+from oncelog.broker.commands.client.output import USAGE, Format, fail
+from oncelog.broker.commands.client.wire import WireClient
 from oncelog.broker.commands.topic import EARLIEST, LATEST, offsets
-from oncelog.broker.commands.wire_client import WireClient
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.names import IsolationLevel
 

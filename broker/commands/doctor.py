@@ -16,10 +16,10 @@ import ssl
 from typing import Any, NamedTuple
 
 from cyclopts import App
-from oncelog.broker.commands.cluster import Node
-from oncelog.broker.commands.connection import DEFAULT, Connection
-from oncelog.broker.commands.output import UNREACHABLE, USAGE, Format, fail, show, show_json
-from oncelog.broker.commands.wire_client import ConnectFailure, Security, WireClient, parse_address
+from oncelog.broker.commands.client.cluster import Node
+from oncelog.broker.commands.client.options import DEFAULT, Connection
+from oncelog.broker.commands.client.output import UNREACHABLE, USAGE, Format, fail, show, show_json
+from oncelog.broker.commands.client.wire import ConnectFailure, Security, WireClient, parse_address
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import KafkaError
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from oncelog.broker.commands.cluster import GROUP, Cluster, check
-from oncelog.broker.commands.connection import DEFAULT, Connection
-from oncelog.broker.commands.output import USAGE, done, fail, note, show, show_json
+from oncelog.broker.commands.client.cluster import GROUP, Cluster, check
+from oncelog.broker.commands.client.options import DEFAULT, Connection
+from oncelog.broker.commands.client.output import USAGE, done, fail, note, show, show_json
 from oncelog.broker.commands.topic import EARLIEST, LATEST, offsets
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from cyclopts import App, Parameter
-from oncelog.broker.commands.cluster import Cluster, check
-from oncelog.broker.commands.connection import DEFAULT, Connection
-from oncelog.broker.commands.output import USAGE, done, fail
+from oncelog.broker.commands.client.cluster import Cluster, check
+from oncelog.broker.commands.client.options import DEFAULT, Connection
+from oncelog.broker.commands.client.output import USAGE, done, fail
 from oncelog.protocol.api_keys import ApiKey
 
 app = App(name="produce", help="Write records, one a line of standard input.")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from oncelog.broker.commands.cluster import Cluster, check
-from oncelog.broker.commands.connection import DEFAULT, Connection
-from oncelog.broker.commands.output import USAGE, done, fail, show, show_json
-from oncelog.broker.commands.settings import Settings, alter_settings, describe_settings, parse_settings_given
+from oncelog.broker.commands.client.cluster import Cluster, check
+from oncelog.broker.commands.client.options import DEFAULT, Connection
+from oncelog.broker.commands.client.output import USAGE, done, fail, show, show_json
+from oncelog.broker.commands.client.settings import Settings, alter_settings, describe_settings, parse_settings_given
 from oncelog.protocol.api_keys import ApiKey
 
 app = App(name="topic", help="Topics: list, create, describe, alter, delete.")

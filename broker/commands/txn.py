@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
-from oncelog.broker.commands.cluster import TRANSACTION, Cluster, check
-from oncelog.broker.commands.connection import DEFAULT, Connection
-from oncelog.broker.commands.output import USAGE, done, fail, show
+from oncelog.broker.commands.client.cluster import TRANSACTION, Cluster, check
+from oncelog.broker.commands.client.options import DEFAULT, Connection
+from oncelog.broker.commands.client.output import USAGE, done, fail, show
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 

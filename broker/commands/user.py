@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 from oncelog.broker.auth.scram import ScramMechanism, salted_password
-from oncelog.broker.commands.cluster import check
-from oncelog.broker.commands.connection import DEFAULT, Connection
-from oncelog.broker.commands.output import USAGE, done, fail, show
+from oncelog.broker.commands.client.cluster import check
+from oncelog.broker.commands.client.options import DEFAULT, Connection
+from oncelog.broker.commands.client.output import USAGE, done, fail, show
 from oncelog.protocol.api_keys import ApiKey
 
 app = App(name="user", help="Users that log in with SCRAM: list, set, delete.")

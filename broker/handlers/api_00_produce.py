@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
-from oncelog.broker.connection import BlockedRequests, Slot
-from oncelog.broker.delayed import Countdown
-from oncelog.broker.dispatch import CloseConnection, api
+from oncelog.broker.fetching.delayed import Countdown
+from oncelog.broker.net.connection import BlockedRequests, Slot
+from oncelog.broker.net.dispatch import CloseConnection, api
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.hot import (
@@ -36,7 +36,7 @@ from oncelog.storage.log.validation import TakesLong, checking
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
-    from oncelog.broker.turns import Steps
+    from oncelog.broker.net.turns import Steps
 
 ZSTD = 4
 TRANSACTIONAL = 0x10

@@ -13,10 +13,10 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
-from oncelog.broker.connection import BlockedRequests
-from oncelog.broker.delayed import ParkedRequest
-from oncelog.broker.dispatch import api
-from oncelog.broker.fetch_sessions import FetchContext, Key
+from oncelog.broker.fetching.delayed import ParkedRequest
+from oncelog.broker.fetching.sessions import FetchContext, Key
+from oncelog.broker.net.connection import BlockedRequests
+from oncelog.broker.net.dispatch import api
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.hot import FetchPartition, FetchPartitionData, FetchRequest, pack_fetch_response, parse_fetch

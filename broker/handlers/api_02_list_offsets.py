@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.topic_access import may_topic, readable_log
-from oncelog.broker.turns import Steps
+from oncelog.broker.handlers.shared.topic_access import may_topic, readable_log
+from oncelog.broker.net.dispatch import api
+from oncelog.broker.net.turns import Steps
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

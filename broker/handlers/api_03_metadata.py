@@ -13,12 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
-from oncelog.broker.delayed import Settling
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.topic_access import NOT_REQUESTED, authorized_operations, cluster_operations, may_topic
-from oncelog.broker.topic_creation import check_new_topic
-from oncelog.broker.topic_names import topic_name_problem
-from oncelog.broker.turns import Steps, at_once
+from oncelog.broker.fetching.delayed import Settling
+from oncelog.broker.handlers.shared.topic_access import NOT_REQUESTED, authorized_operations, cluster_operations, may_topic
+from oncelog.broker.net.dispatch import api
+from oncelog.broker.net.turns import Steps, at_once
+from oncelog.broker.topics.creation import check_new_topic
+from oncelog.broker.topics.names import topic_name_problem
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

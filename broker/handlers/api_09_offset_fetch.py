@@ -12,9 +12,9 @@ from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.replies import all_of, then
-from oncelog.broker.handlers.topic_access import may_topic
+from oncelog.broker.handlers.shared.replies import all_of, then
+from oncelog.broker.handlers.shared.topic_access import may_topic
+from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.groups.offset_requests import FetchedOffset
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey

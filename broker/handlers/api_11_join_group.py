@@ -11,8 +11,8 @@ from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.replies import then
+from oncelog.broker.handlers.shared.replies import then
+from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.groups.classic.join import JoinGroup
 from oncelog.coordinator.groups.classic.state import JoinGroupResult, MemberProtocol
 from oncelog.protocol import messages

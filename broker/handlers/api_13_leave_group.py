@@ -9,7 +9,7 @@ from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
+from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.groups.classic.requests import LeavingMember
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey

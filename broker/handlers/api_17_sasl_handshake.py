@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
+from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

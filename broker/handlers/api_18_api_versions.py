@@ -11,8 +11,8 @@ import re
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
-from oncelog.broker.dispatch import api
-from oncelog.broker.features import features, supported
+from oncelog.broker.net.dispatch import api
+from oncelog.broker.settings.features import features, supported
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.primitives import MalformedRequest, read_unsigned_varint

@@ -12,8 +12,8 @@ from typing import Any
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.replies import then
+from oncelog.broker.handlers.shared.replies import then
+from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.txn.init import InitProducerIdResult
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey

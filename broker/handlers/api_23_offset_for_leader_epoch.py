@@ -11,9 +11,9 @@ from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.administration import may
-from oncelog.broker.handlers.topic_access import readable_log
+from oncelog.broker.handlers.shared.administration import may
+from oncelog.broker.handlers.shared.topic_access import readable_log
+from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation
-from oncelog.broker.config_entries import ConfigEntry
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.config_access import check_access
+from oncelog.broker.handlers.shared.config_access import check_access
+from oncelog.broker.net.dispatch import api
+from oncelog.broker.settings.entries import ConfigEntry
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

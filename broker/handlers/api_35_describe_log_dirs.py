@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.administration import may
-from oncelog.broker.turns import Steps, at_once
+from oncelog.broker.handlers.shared.administration import may
+from oncelog.broker.net.dispatch import api
+from oncelog.broker.net.turns import Steps, at_once
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from oncelog.broker.auth.sasl import AFTER_AUTHENTICATION, AuthenticateAnswer
+from oncelog.broker.auth.tokens import later, take_token
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.sasl_tokens import later, take_token
+from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -12,10 +12,10 @@ from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
-from oncelog.broker.delayed import Settling
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.assignments import check_new_partitions, check_replicas
-from oncelog.broker.handlers.topic_access import may_topic
+from oncelog.broker.fetching.delayed import Settling
+from oncelog.broker.handlers.shared.assignments import check_new_partitions, check_replicas
+from oncelog.broker.handlers.shared.topic_access import may_topic
+from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

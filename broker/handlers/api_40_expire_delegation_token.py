@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.delegation_tokens import refusal
+from oncelog.broker.handlers.shared.delegation_tokens import refusal
+from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation
-from oncelog.broker.client_quotas import Component
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.administration import CLUSTER_REFUSED, may
+from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may
+from oncelog.broker.net.dispatch import api
+from oncelog.broker.settings.client_quotas import Component
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

@@ -11,8 +11,8 @@ from typing import Any
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.auth.scram import check_deletion, check_upsertion, credential_of
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.administration import CLUSTER_REFUSED, may
+from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may
+from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

@@ -10,7 +10,7 @@ from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
+from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.txn.queries import TransactionDescription
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey

@@ -11,9 +11,9 @@ from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.replies import then
-from oncelog.broker.handlers.topic_access import may_topic
+from oncelog.broker.handlers.shared.replies import then
+from oncelog.broker.handlers.shared.topic_access import may_topic
+from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey

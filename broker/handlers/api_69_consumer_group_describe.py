@@ -10,8 +10,8 @@ from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.topic_access import NOT_REQUESTED, authorized_operations, may_topic
+from oncelog.broker.handlers.shared.topic_access import NOT_REQUESTED, authorized_operations, may_topic
+from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.groups.consumer.assignors import Assignment
 from oncelog.coordinator.groups.consumer.state import ConsumerGroup, ConsumerMember, union
 from oncelog.protocol import messages

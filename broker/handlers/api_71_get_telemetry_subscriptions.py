@@ -10,7 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
+from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
 from oncelog.broker.handlers.api_71_get_telemetry_subscriptions import subscription_id
+from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation
-from oncelog.broker.config_catalog import ConfigResource
 from oncelog.broker.context import RequestContext
-from oncelog.broker.dispatch import api
-from oncelog.broker.handlers.administration import may
+from oncelog.broker.handlers.shared.administration import may
+from oncelog.broker.net.dispatch import api
+from oncelog.broker.settings.catalogue import ConfigResource
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oncelog.broker.config import load
-from oncelog.broker.file_limits import claim
-from oncelog.broker.garbage import keep_collections_short
 from oncelog.broker.lifecycle import Broker
+from oncelog.broker.process.file_limits import claim
+from oncelog.broker.process.garbage import keep_collections_short
+from oncelog.broker.settings.broker import load
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.env import system_env
 from oncelog.storage.log.flush import ThreadFlusher

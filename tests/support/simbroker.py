@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from oncelog.broker.config import load
-from oncelog.broker.connection import Connection
 from oncelog.broker.lifecycle import Broker
-from oncelog.broker.requests import RequestHandler
-from oncelog.broker.server import Listener
+from oncelog.broker.net.connection import Connection
+from oncelog.broker.net.listener import Listener
+from oncelog.broker.net.requests import RequestHandler
+from oncelog.broker.settings.broker import load
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import KafkaError

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from oncelog.broker import docs
-from oncelog.broker.config import SECTIONS
-from oncelog.broker.dispatch import ApiRegistry
+from oncelog.broker.net.dispatch import ApiRegistry
+from oncelog.broker.settings.broker import SECTIONS
 from oncelog.broker.support_table import NOTES, api_rows, read_reference, setting_rows
 
 pytestmark = pytest.mark.unit

@@ -1,0 +1,1 @@
+"""What a Fetch needs beyond the log: sessions, and waiting for data."""

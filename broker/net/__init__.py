@@ -1,0 +1,1 @@
+"""Sockets: a frame comes in, its answer goes out."""

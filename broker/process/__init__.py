@@ -1,0 +1,1 @@
+"""The process around a broker: files, memory, log lines, counters."""

@@ -1,0 +1,1 @@
+"""What is told of topics, and which may be made."""

@@ -1,0 +1,350 @@
+"""A listener with SASL and TLS on a real socket: what clients may do before, during and after authentication."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oncelog.broker.auth.authorizer import Authorizer
+from oncelog.broker.auth.sasl import SaslSettings
+from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credential_of, salted_password
+from oncelog.broker.auth.tls import peer_principal, principal_mapper, server_context
+from oncelog.broker.commands.client.sasl import conversation
+from oncelog.broker.commands.client.wire import ConnectFailure, Security, WireClient
+from oncelog.broker.commands.ready import ready
+from oncelog.broker.commands.serve import new_loop
+from oncelog.broker.context import BrokerContext
+from oncelog.broker.net import refusals
+from oncelog.broker.net.connection import Connection
+from oncelog.broker.net.dispatch import ApiRegistry
+from oncelog.broker.net.listener import Listener
+from oncelog.broker.net.requests import RequestHandler
+from oncelog.broker.process.metrics import Metrics
+from oncelog.broker.settings.broker import load
+from oncelog.broker.settings.listeners import ListenerConfig
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.storage.env import system_env
+from support.process import wait_until
+
+pytestmark = pytest.mark.unit
+SALT = b"0123456789abcdef"
+
+
+class Store:
+    def __init__(self) -> None:
+        self.sections: dict[str, dict[str, Any]] = {}
+
+    def section(self, name: str) -> dict[str, Any]:
+        return dict(self.sections.get(name, {}))
+
+    def put(self, section: str, key: str, value: Any) -> None:
+        self.sections.setdefault(section, {})[key] = value
+
+
+class FakeTransport:
+    """Of a connection that was accepted when the listener had closed."""
+
+    aborted = False
+
+    def get_extra_info(self, name: str) -> Any:
+        return {"peername": ("1.2.3.4", 5), "sockname": ("127.0.0.1", 9092)}.get(name)
+
+    def set_write_buffer_limits(self, high: int) -> None: ...
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+    def close(self) -> None: ...
+
+
+class Running:
+    """One listener on a free port, its loop in a thread of its own."""
+
+    def __init__(self, *, security: str = "SASL_PLAINTEXT", max_reauth_ms: int = 0, tls: dict[str, str] | None = None) -> None:
+        self.context = BrokerContext()
+        self.context.env = system_env()
+        self.context.store = Store()  # type: ignore[assignment]
+        self.context.config = load({})
+        self.context.apis = ApiRegistry()
+        self.context.metrics = Metrics()
+        self.context.authorizer = Authorizer(self.context.store, ("User:alice", "User:CN=localhost"))
+        self.context.scram_credentials = credentials = ScramCredentials(self.context.store)
+        for mechanism in ScramMechanism:
+            salted = salted_password(mechanism, "secret", SALT, 4096)
+            credentials.set("alice", mechanism, credential_of(mechanism, SALT, 4096, salted))
+        mechanisms = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+        sasl = SaslSettings(mechanisms, {"alice": "secret", "bob": "x"}, credentials, max_reauth_ms, failure_delay_ms=50)
+        mapper = principal_mapper(("DEFAULT",))
+        self.listener = Listener(
+            ListenerConfig("L", "127.0.0.1", 0, security),
+            RequestHandler(self.context),
+            self.context.metrics,
+            max_frame_bytes=1 << 20,
+            max_connections=1000,
+            tls=server_context(tls, "L") if tls else None,
+            map_principal=lambda certificate: peer_principal(certificate, mapper),
+            sasl=sasl if security.startswith("SASL") else None,
+        )
+        self.loop = new_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread.start()
+        asyncio.run_coroutine_threadsafe(self.listener.open(), self.loop).result(5)
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self.listener.close(), self.loop).result(5)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(5)
+        self.loop.run_until_complete(asyncio.sleep(0))
+        self.loop.close()
+
+    def client(self, **security: Any) -> WireClient:
+        return WireClient("127.0.0.1", self.listener.port, security=Security(**security), timeout_s=5)
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    fresh = refusals.RefusalLog(refusals._log.warning, time.monotonic)  # what earlier tests told is told again
+    monkeypatch.setattr(refusals, "tell", fresh.tell)
+    made = Running()
+    yield made
+    made.close()
+
+
+def users(client: WireClient) -> int:
+    """Error code of an administrative request: 0 for a super user, 31 for others."""
+    return int(client.send(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, messages.DescribeUserScramCredentialsRequest(users=None)).error_code)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_who_logs_in_is_served_as_himself(running: Running, mechanism: str) -> None:
+    with running.client(mechanism=mechanism, username="alice", password="secret") as client:
+        assert users(client) == 0
+
+
+def test_the_principal_decides(running: Running) -> None:
+    with running.client(mechanism="PLAIN", username="bob", password="x") as client:
+        assert users(client) == 31
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_a_wrong_password_is_refused(running: Running, mechanism: str) -> None:
+    with pytest.raises(ConnectFailure, match="Authentication failed") as failure:
+        running.client(mechanism=mechanism, username="alice", password="wrong").connect()
+    assert failure.value.stage == "sasl"
+
+
+def test_after_a_failed_authentication_the_connection_is_closed(running: Running) -> None:
+    with running.client() as client:
+        client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="PLAIN"))
+        refused = client.send(ApiKey.SASL_AUTHENTICATE, messages.SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong"))
+        assert refused.error_code == 58
+        with pytest.raises(ConnectFailure, match="closed the connection"):
+            client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="PLAIN"))
+
+
+def bare(client: WireClient, token: bytes) -> bytes:
+    """A token without a request around it; the broker's, or ConnectFailure when it closes the connection."""
+    client._write(b"", token)
+    return bytes(client._read_frame(ApiKey.SASL_AUTHENTICATE))
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_bare_tokens_after_the_first_handshake_version(running: Running, mechanism: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What clients from before SaslAuthenticate send, and kafka-python when it is told that the broker is 0.11 (KIP-43)."""
+
+    def log_in(client: WireClient, password: str) -> None:
+        handshake = client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism=mechanism), version=0)
+        assert handshake.error_code == 0
+        talk = conversation(mechanism, "alice", password)
+        answer = bare(client, next(talk))
+        with contextlib.suppress(StopIteration):
+            answer = bare(client, talk.send(answer))
+            talk.send(answer)
+        assert answer.startswith(b"v=") == (mechanism != "PLAIN")
+
+    with running.client() as client:
+        log_in(client, "secret")
+        assert users(client) == 0
+    with running.client() as client, pytest.raises(ConnectFailure, match="closed the connection"):
+        log_in(client, "wrong")
+    assert f"authentication failed listener=L mechanism={mechanism} user=alice" in caplog.text
+
+
+def test_a_login_that_fails_is_logged_and_cannot_write_the_log(running: Running, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ConnectFailure):
+        running.client(mechanism="PLAIN", username="mallory\nINFO fine", password="x").connect()
+    (line,) = [record.getMessage() for record in caplog.records if "authentication failed" in record.getMessage()]
+    assert 'user="mallory\\nINFO fine"' in line
+    assert "client=127.0.0.1" in line
+
+
+def test_a_denied_request_is_logged(running: Running, caplog: pytest.LogCaptureFixture) -> None:
+    with running.client(mechanism="PLAIN", username="bob", password="x") as client:
+        assert users(client) == 31
+    assert "denied principal=User:bob operation=DESCRIBE resource=CLUSTER name=kafka-cluster client=127.0.0.1" in caplog.text
+
+
+def test_before_authentication_other_requests_close_the_connection(running: Running) -> None:
+    with running.client() as client, pytest.raises(ConnectFailure, match="closed the connection"):
+        users(client)
+
+
+def test_an_unknown_mechanism_is_answered_with_those_offered(running: Running) -> None:
+    with running.client() as client:
+        answer = client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="GSSAPI"))
+        assert (answer.error_code, answer.mechanisms) == (33, ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+        with pytest.raises(ConnectFailure, match="closed the connection"):
+            client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="PLAIN"))
+
+
+def test_a_session_that_ended_closes_the_connection() -> None:
+    running = Running(max_reauth_ms=1)
+    try:
+        with running.client(mechanism="PLAIN", username="alice", password="secret") as client:
+            start = running.context.env.clock.monotonic_ms()
+            while running.context.env.clock.monotonic_ms() <= start + 1:
+                pass
+            with pytest.raises(ConnectFailure, match="closed the connection"):
+                users(client)
+    finally:
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate with")
+    folder = tmp_path_factory.mktemp("tls")
+    key, certificate, both = folder / "key.pem", folder / "cert.pem", folder / "both.pem"
+    new = [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+    ]
+    subprocess.run([openssl, *new, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    both.write_text(key.read_text() + certificate.read_text())
+    return both
+
+
+def test_tls_with_a_client_certificate(pem: Path) -> None:
+    store = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(pem),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(pem),
+    }
+    running = Running(security="SSL", tls={**store, "ssl.client.auth": "required"})
+    try:
+        context = ssl.create_default_context(cafile=pem)
+        context.load_cert_chain(pem)
+        with running.client(tls=context) as client:
+            assert users(client) == 0
+        with pytest.raises(ConnectFailure):
+            running.client(tls=ssl.create_default_context(cafile=pem)).connect()
+        with pytest.raises(ConnectFailure, match=r"TLS|closed"):
+            running.client().connect()
+    finally:
+        running.close()
+
+
+def test_sasl_over_tls(pem: Path) -> None:
+    running = Running(security="SASL_SSL", tls={"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem)})
+    try:
+        tls = ssl.create_default_context(cafile=pem)
+        with running.client(tls=tls, mechanism="SCRAM-SHA-512", username="alice", password="secret") as client:
+            assert users(client) == 0
+    finally:
+        running.close()
+
+
+def test_a_connection_accepted_in_the_last_moment_is_not_served() -> None:
+    """It was in the loop's queue when the listener closed: the logs are closed by the time it is opened."""
+    running = Running(security="PLAINTEXT")
+    running.close()
+    served: list[int] = []
+    running.listener._handler.handle = lambda frame, connection: served.append(1)  # type: ignore[assignment,method-assign,misc]
+    late = Connection(running.listener, running.listener._handler)
+    transport = FakeTransport()
+    late.connection_made(transport)  # type: ignore[arg-type]
+    buffer = late.get_buffer(-1)
+    buffer[:5] = b"\0\0\0\1x"
+    late.buffer_updated(5)
+    assert not served
+    assert transport.aborted
+    assert not running.listener.connections
+
+
+def test_closing_waits_for_the_end_of_every_connection() -> None:
+    running = Running(security="PLAINTEXT")
+    with running.client() as client:
+        assert users(client) == 31
+        assert running.listener.connections
+        running.close()
+        assert not running.listener.connections
+
+
+def test_a_client_over_tls_that_does_not_read_is_counted(pem: Path) -> None:
+    """What its transport holds is asked for when it is full, and not asked for any more when the client reads again."""
+    running = Running(security="SSL", tls={"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem)})
+    try:
+        answer = bytes(8 << 20)
+        running.listener._handler.handle = lambda frame, connection: [answer]  # type: ignore[assignment,method-assign,misc]
+        raw = socket.create_connection(("127.0.0.1", running.listener.port), 10)
+        with ssl.create_default_context(cafile=pem).wrap_socket(raw, server_hostname="127.0.0.1") as client:
+            client.sendall(b"\0\0\0\1x")
+            wait_until(lambda: running.listener.unread.total > 0)
+            left = 4 + len(answer)
+            while left:
+                left -= len(client.recv(min(left, 1 << 20)))
+            wait_until(lambda: running.listener.unread.total == 0)
+    finally:
+        running.close()
+
+
+@pytest.mark.parametrize(("password", "status"), [("secret", 0), ("wrong", 1)])
+def test_ready_logs_in(running: Running, password: str, status: int) -> None:
+    address = f"127.0.0.1:{running.listener.port}"
+    assert ready(bootstrap=address, username="alice", password=password) == status
+    assert ready(bootstrap=address) == 0  # without a user it asks for ApiVersions, which needs none
+
+
+@pytest.mark.parametrize(
+    ("token", "error", "message"),
+    [
+        (b"\0alice\0secret", 0, ""),
+        (b"\0\xff\0x", 58, "Authentication failed: Invalid username or password"),
+    ],
+)
+def test_the_answer_to_a_token_as_kafka_words_it(running: Running, token: bytes, error: int, message: str) -> None:
+    with running.client() as client:
+        client.send(ApiKey.SASL_HANDSHAKE, messages.SaslHandshakeRequest(mechanism="PLAIN"))
+        answer = client.send(ApiKey.SASL_AUTHENTICATE, messages.SaslAuthenticateRequest(auth_bytes=token))
+        assert (answer.error_code, answer.error_message) == (error, message)
+
+
+def test_a_token_before_the_handshake_closes_the_connection(running: Running) -> None:
+    with running.client() as client, pytest.raises(ConnectFailure, match="closed the connection"):
+        client.send(ApiKey.SASL_AUTHENTICATE, messages.SaslAuthenticateRequest(auth_bytes=b"\0alice\0secret"))

@@ -1,0 +1,120 @@
+"""TLS contexts from Kafka's option names, and principals of certificates."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import subprocess
+from pathlib import Path
+
+import pytest
+from oncelog.broker.auth.settings import AuthConfig, listener_value
+from oncelog.broker.auth.setup import new_authorizer, new_sasl_settings
+from oncelog.broker.auth.tls import distinguished_name, peer_principal, principal_mapper, server_context
+from oncelog.protocol.config_def import parse_settings
+from oncelog.protocol.errors import ErrorCode, KafkaError
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture(scope="module")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed key and certificate in one file."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate with")
+    folder = tmp_path_factory.mktemp("tls")
+    made = folder / "key.pem", folder / "cert.pem"
+    new = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost/O=x"]
+    subprocess.run([openssl, *new, "-keyout", made[0], "-out", made[1]], check=True, capture_output=True)
+    both = folder / "both.pem"
+    both.write_text(made[0].read_text() + made[1].read_text())
+    return both
+
+
+def test_a_pem_file_as_key_store(pem: Path) -> None:
+    context = server_context({"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem)}, "SSL")
+    assert (context.verify_mode, context.minimum_version) == (ssl.CERT_NONE, ssl.TLSVersion.TLSv1_2)
+
+
+def test_key_and_chain_in_the_settings_and_a_demand_for_client_certificates(pem: Path) -> None:
+    text = pem.read_text()
+    certificate = text[text.index("-----BEGIN CERTIFICATE") :]
+    values = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": text[: text.index("-----BEGIN CERTIFICATE")],
+        "ssl.keystore.certificate.chain": certificate,
+        "ssl.truststore.certificates": certificate,
+        "ssl.client.auth": "none",
+        "listener.name.secure.ssl.client.auth": "required",
+        "ssl.enabled.protocols": "TLSv1.3",
+    }
+    context = server_context(values, "SECURE")
+    assert (context.verify_mode, context.minimum_version) == (ssl.CERT_REQUIRED, ssl.TLSVersion.TLSv1_3)
+    assert server_context(values, "OTHER").verify_mode == ssl.CERT_NONE
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "needs a key"),
+        ({"ssl.keystore.location": "/x/broker.jks"}, "openssl pkcs12"),
+        ({"ssl.keystore.type": "PEM", "ssl.keystore.location": "/no/such.pem"}, "cannot be used"),
+        ({"ssl.client.auth": "maybe"}, "ssl.client.auth"),
+        ({"ssl.enabled.protocols": "SSLv3"}, "ssl.enabled.protocols"),
+    ],
+)
+def test_what_is_wrong_is_said(values: dict[str, str], said: str) -> None:
+    with pytest.raises(KafkaError, match=said) as refused:
+        server_context(values, "SSL")
+    assert refused.value.code is ErrorCode.INVALID_CONFIG
+
+
+CERTIFICATE = {"subject": ((("countryName", "DE"),), (("organizationName", "a, b"),), (("commonName", "alice"),))}
+
+
+def test_the_name_of_a_certificate_as_java_prints_it() -> None:
+    assert distinguished_name(CERTIFICATE) == "CN=alice,O=a\\, b,C=DE"
+    assert peer_principal(CERTIFICATE, principal_mapper(("DEFAULT",))) == "User:CN=alice,O=a\\, b,C=DE"
+    assert peer_principal(None, principal_mapper(("DEFAULT",))) == "User:ANONYMOUS"
+
+
+@pytest.mark.parametrize(
+    ("rules", "user"),
+    [
+        ("RULE:^CN=(.*?),O=.*$/$1/,DEFAULT", "alice"),
+        ("RULE:^CN=(.*?),O=.*$/$1@x/U,DEFAULT", "ALICE@X"),
+        ("RULE:^OU=(.*)$/$1/,RULE:^.*C=(..)$/$1/L", "de"),
+        ("RULE:^OU=(.*)$/$1/,DEFAULT", "CN=alice,O=a\\, b,C=DE"),
+    ],
+)
+def test_mapping_rules(rules: str, user: str) -> None:
+    assert principal_mapper(tuple(rules.split(",")))(distinguished_name(CERTIFICATE)) == user
+
+
+def test_a_rule_that_is_none() -> None:
+    with pytest.raises(KafkaError):
+        principal_mapper(("NONSENSE",))
+
+
+def test_settings_of_a_listener_come_before_the_general_ones() -> None:
+    values = {"sasl.jaas.config": "a", "listener.name.in.sasl.jaas.config": "b", "listener.name.in.plain.sasl.jaas.config": "c"}
+    assert listener_value(values, "IN", "sasl.jaas.config", "PLAIN") == "c"
+    assert listener_value(values, "IN", "sasl.jaas.config") == "b"
+    assert listener_value(values, "OUT", "sasl.jaas.config", "PLAIN") == "a"
+
+
+def test_sasl_settings_of_a_listener() -> None:
+    values = {
+        "listener.name.in.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.in.plain.sasl.jaas.config": 'org.x.PlainLoginModule required user_alice="s";',
+        "connections.max.reauth.ms": "5000",
+    }
+    made = new_sasl_settings(values, "IN", None)  # type: ignore[arg-type]
+    assert (made.mechanisms, made.plain_users, made.max_reauth_ms) == (("PLAIN",), {"alice": "s"}, 5000)
+
+
+def test_no_authorizer_unless_it_is_asked_for() -> None:
+    assert new_authorizer(parse_settings(AuthConfig, {}), None) is None  # type: ignore[arg-type]
+    with pytest.raises(KafkaError):
+        parse_settings(AuthConfig, {"authorizer.class.name": "com.example.Mine"})

@@ -1,0 +1,73 @@
+"""Long collections are followed by short ones, and nothing stays for good."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import weakref
+from collections.abc import Iterator
+
+import pytest
+from oncelog.broker.process import garbage
+from oncelog.broker.process.garbage import FREEZES, LONG_SECONDS, ShortCollections
+
+pytestmark = pytest.mark.unit
+
+
+class Node:
+    """One half of a cycle."""
+
+    def __init__(self) -> None:
+        self.other: Node | None = None
+
+
+def cycle() -> tuple[Node, Node]:
+    one, two = Node(), Node()
+    one.other, two.other = two, one
+    return one, two
+
+
+@pytest.fixture
+def collect(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    """Full collections that take as long as is said."""
+    times: Iterator[float] = iter(())
+    monkeypatch.setattr(garbage.time, "perf_counter", lambda: next(times))
+    callback = ShortCollections()
+    gc.unfreeze()
+    gc.callbacks.append(callback)
+
+    def run(seconds: float) -> None:
+        nonlocal times
+        times = itertools.cycle((0.0, seconds))
+        gc.collect()
+
+    yield run
+    gc.callbacks.remove(callback)
+    gc.unfreeze()
+
+
+def test_survivors_of_a_long_collection_are_set_aside(collect: object) -> None:
+    assert callable(collect)
+    collect(LONG_SECONDS / 2)
+    assert gc.get_freeze_count() == 0
+    collect(LONG_SECONDS * 2)
+    assert gc.get_freeze_count() > 1_000
+
+
+def test_young_collections_are_left_alone(collect: object) -> None:
+    gc.collect(0)
+    gc.collect(1)
+    assert gc.get_freeze_count() == 0
+
+
+def test_cycles_among_the_survivors_go_in_the_end(collect: object) -> None:
+    assert callable(collect)
+    one, two = cycle()
+    gone = weakref.ref(one)
+    collect(LONG_SECONDS * 2)
+    del one, two
+    collect(LONG_SECONDS / 2)
+    assert gone() is not None  # set aside
+    for _ in range(FREEZES):
+        collect(LONG_SECONDS * 2)
+    assert gone() is None
