@@ -26,16 +26,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from oncelog.spark_jobs import demo_access_log
-from oncelog.spark_jobs.children import Broker, Child, ChildError
-from oncelog.spark_jobs.demo_access_log import AccessLog, LogFileError
-from oncelog.spark_jobs.demo_chaos import IDLE_SECONDS, ONCE, STOCK, Chaos, Relayed
-from oncelog.spark_jobs.demo_pipelines import Pipeline, Verdict
-from oncelog.spark_jobs.demo_timeline import Timeline, draw
+from oncelog.spark_jobs.demo_parts import access_log
+from oncelog.spark_jobs.demo_parts.access_log import AccessLog, LogFileError
+from oncelog.spark_jobs.demo_parts.chaos import IDLE_SECONDS, ONCE, STOCK, Chaos, Relayed
+from oncelog.spark_jobs.demo_parts.children import Broker, Child, ChildError
+from oncelog.spark_jobs.demo_parts.patience import Watch
+from oncelog.spark_jobs.demo_parts.pipelines import Pipeline, Verdict
+from oncelog.spark_jobs.demo_parts.readback import ReadError, read_parquet
+from oncelog.spark_jobs.demo_parts.timeline import Timeline, draw
 from oncelog.spark_jobs.load import LoadError
 from oncelog.spark_jobs.page_views import UNPARSED
-from oncelog.spark_jobs.patience import Watch
-from oncelog.spark_jobs.readback import ReadError, read_parquet
 from oncelog.spark_jobs.session import SessionError, find_java
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -160,11 +160,11 @@ def run_access_log(pages: AccessLog, bootstrap: str, broker: Broker | None, fold
     good = show(verdicts, stage)
     rows = read_parquet(folder / "table.parquet")
     if any(row["page"] != UNPARSED for row in rows):
-        demo_access_log.report(rows, pages, stage.console)
+        access_log.report(rows, pages, stage.console)
         with stage.step("write table and picture", 2) as done:
-            table = demo_access_log.keep_table(folder / "table.parquet", plot.with_suffix(".parquet"))
+            table = access_log.keep_table(folder / "table.parquet", plot.with_suffix(".parquet"))
             done(1)
-            demo_access_log.draw(rows, pages, plot)
+            access_log.draw(rows, pages, plot)
         stage.console.print(f"table: {table} (minute, page, status, views, bytes)", highlight=False, soft_wrap=True)
         stage.console.print(f"plot: {plot}", highlight=False, soft_wrap=True)
     return good

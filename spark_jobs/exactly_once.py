@@ -31,13 +31,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from oncelog.spark_jobs import wire
-from oncelog.spark_jobs.chunks import Chunk, Target, encoder
-from oncelog.spark_jobs.client import BrokerError, Cluster, FencedError, NotReachedError
-from oncelog.spark_jobs.raw_producer import PartitionWriter
-from oncelog.spark_jobs.ship import ship_modules
-from oncelog.spark_jobs.slots import slots
-from oncelog.spark_jobs.txn_client import NOBODY, Position, ProducerIdentity, TransactionClient
+from oncelog.spark_jobs.sink import wire
+from oncelog.spark_jobs.sink.chunks import Chunk, Target, encoder
+from oncelog.spark_jobs.sink.client import BrokerError, Cluster, FencedError, NotReachedError
+from oncelog.spark_jobs.sink.raw_producer import PartitionWriter
+from oncelog.spark_jobs.sink.ship import ship_modules
+from oncelog.spark_jobs.sink.slots import slots
+from oncelog.spark_jobs.sink.transaction import NOBODY, Position, ProducerIdentity, TransactionClient
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from oncelog.spark_jobs import flights
-from oncelog.spark_jobs.patience import Patience
+from oncelog.spark_jobs.demo_parts.patience import Patience
 
 TOPIC_SETTINGS = {"retention.ms": "-1", "segment.ms": str(2**53)}
 """Records carry the year 2013: retention must not take them for old, nor may their times roll a segment every week's worth of flights."""

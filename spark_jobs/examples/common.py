@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from oncelog.spark_jobs import load
-from oncelog.spark_jobs.children import Broker
+from oncelog.spark_jobs.demo_parts.children import Broker
 
 PRODUCER = {"acks": "all", "enable.idempotence": True, "log_level": 3, "linger.ms": 5}
 

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from oncelog.spark_jobs.demo_parts.readback import count_rows, read_all
 from oncelog.spark_jobs.examples import common
 from oncelog.spark_jobs.load import settled
-from oncelog.spark_jobs.readback import count_rows, read_all
 
 ORDERS = 5000
 BATCH = 200

@@ -13,9 +13,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from oncelog.spark_jobs.demo_parts.readback import Times, count_rows, read_all
 from oncelog.spark_jobs.examples import common
 from oncelog.spark_jobs.examples.consume_transform_produce import CrashError, next_batch, used_up
-from oncelog.spark_jobs.readback import Times, count_rows, read_all
 
 RECORDS = 4000
 Step = Callable[[Any, Any, list[Any], str, bool], None]

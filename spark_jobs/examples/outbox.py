@@ -24,11 +24,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from oncelog.spark_jobs.children import Child, complaint
+from oncelog.spark_jobs.demo_parts.children import Child, complaint
+from oncelog.spark_jobs.demo_parts.patience import Patience
+from oncelog.spark_jobs.demo_parts.readback import Times, count_rows, read_all
 from oncelog.spark_jobs.examples import common
 from oncelog.spark_jobs.load import settled
-from oncelog.spark_jobs.patience import Patience
-from oncelog.spark_jobs.readback import Times, count_rows, read_all
 
 ORDERS = 2000
 SERVICES = 2

@@ -18,9 +18,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from oncelog.spark_jobs.demo_parts.readback import read_all
 from oncelog.spark_jobs.examples import common
 from oncelog.spark_jobs.examples.consume_transform_produce import CrashError, next_batch, used_up
-from oncelog.spark_jobs.readback import read_all
 
 BOOKINGS = 1000
 STEPS = ("flight", "hotel", "payment")

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from oncelog.spark_jobs.children import Broker
+from oncelog.spark_jobs.demo_parts.children import Broker
 from oncelog.spark_jobs.exactly_once import BatchWriter, Sink
 from oncelog.spark_jobs.load import create_topic
 from oncelog.spark_jobs.session import kafka_session

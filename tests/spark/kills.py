@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oncelog.spark_jobs import flights, load
-from oncelog.spark_jobs.children import Broker, Child, ChildError
-from oncelog.spark_jobs.patience import Patience
-from oncelog.spark_jobs.readback import Times, count_rows, read_all
+from oncelog.spark_jobs.demo_parts.children import Broker, Child, ChildError
+from oncelog.spark_jobs.demo_parts.patience import Patience
+from oncelog.spark_jobs.demo_parts.readback import Times, count_rows, read_all
 
 ROWS = 3600
 PER_BATCH = 400

@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from oncelog.spark_jobs import flights, load
-from oncelog.spark_jobs.children import Broker, ChildError
+from oncelog.spark_jobs.demo_parts.children import Broker, ChildError
 from spark.kills import STEPS, Aim, Driver, Watch, await_either
 from spark.ledger_watch import Unbalanced, Verdict, Watcher, judge, transactions
 

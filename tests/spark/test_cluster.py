@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 from oncelog.spark_jobs import flights, load
-from oncelog.spark_jobs.readback import newest_by_key, read_all
+from oncelog.spark_jobs.demo_parts.readback import newest_by_key, read_all
 from oncelog.spark_jobs.session import SessionError, connector_cache, connector_settings, find_java
 from support.process import free_port, wait_until
 

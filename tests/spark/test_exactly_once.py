@@ -11,9 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from oncelog.spark_jobs import exactly_once, wire
-from oncelog.spark_jobs.chunks import Chunk
-from oncelog.spark_jobs.client import Cluster
+from oncelog.spark_jobs import exactly_once
+from oncelog.spark_jobs.demo_parts.readback import Message, read_all
 from oncelog.spark_jobs.exactly_once import (
     BatchWriter,
     RepeatedStageError,
@@ -23,9 +22,11 @@ from oncelog.spark_jobs.exactly_once import (
     check_stage_ran_once,
     write_exactly_once,
 )
-from oncelog.spark_jobs.raw_producer import AnotherAttemptError, PartitionWriter
-from oncelog.spark_jobs.readback import Message, read_all
-from oncelog.spark_jobs.txn_client import TransactionClient
+from oncelog.spark_jobs.sink import wire
+from oncelog.spark_jobs.sink.chunks import Chunk
+from oncelog.spark_jobs.sink.client import Cluster
+from oncelog.spark_jobs.sink.raw_producer import AnotherAttemptError, PartitionWriter
+from oncelog.spark_jobs.sink.transaction import TransactionClient
 
 Topic = Callable[[int], str]
 

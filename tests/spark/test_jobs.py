@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oncelog.spark_jobs import audit, demo_access_log, departures, ledger, page_views
-from oncelog.spark_jobs.readback import count_rows, differences
-from oncelog.spark_jobs.ship import write_zip
-from oncelog.spark_jobs.slots import slots, spark_hash
+from oncelog.spark_jobs import audit, departures, ledger, page_views
+from oncelog.spark_jobs.demo_parts import access_log
+from oncelog.spark_jobs.demo_parts.readback import count_rows, differences
+from oncelog.spark_jobs.sink.ship import write_zip
+from oncelog.spark_jobs.sink.slots import slots, spark_hash
 
 
 def test_departures(spark: Any) -> None:
@@ -68,7 +69,7 @@ NASTY = (
 def test_a_log_is_read_alike_by_spark_and_python(spark: Any, tmp_path: Path) -> None:
     file = tmp_path / "access.log"
     file.write_bytes(b"\r\n".join(NASTY))
-    pages = demo_access_log.AccessLog(file, "run")
+    pages = access_log.AccessLog(file, "run")
     lines = [(line.encode(),) for line in pages._lines()]
     assert len(lines) == pages.rows == len(NASTY)
     records = spark.createDataFrame(lines, "value BINARY").selectExpr("value", f"TIMESTAMP_MILLIS({pages.now_ms}) AS timestamp")
@@ -109,7 +110,7 @@ def test_shipped_zip_needs_nothing_but_python(tmp_path: Path) -> None:
     """An executor's bare interpreter can import the writing half from the zip."""
     shipped = write_zip(tmp_path / "jobs.zip")
     assert "oncelog/spark_jobs/raw_producer.py" in zipfile.ZipFile(shipped).namelist()
-    program = "import oncelog.spark_jobs.raw_producer as m, sys; print(m.__file__); assert 'pyspark' not in sys.modules"
+    program = "import oncelog.spark_jobs.sink.raw_producer as m, sys; print(m.__file__); assert 'pyspark' not in sys.modules"
     done = subprocess.run(
         [sys.executable, "-S", "-E", "-c", f"import sys; sys.path.insert(0, {str(shipped)!r}); {program}"], capture_output=True, text=True
     )

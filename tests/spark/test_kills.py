@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from oncelog.spark_jobs.children import Broker
+from oncelog.spark_jobs.demo_parts.children import Broker
 from spark import kills, ledger_kills
 from spark.ledger_watch import Posting, Transaction, Unbalanced, Verdict, judge
 

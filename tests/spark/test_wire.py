@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oncelog.protocol import primitives, records
-from oncelog.spark_jobs import wire
-from oncelog.spark_jobs.chunks import Chunk, renumbered, split
+from oncelog.spark_jobs.sink import wire
+from oncelog.spark_jobs.sink.chunks import Chunk, renumbered, split
 
 
 @given(st.binary(max_size=40))

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from oncelog.spark_jobs.patience import Patience, Watch
+from oncelog.spark_jobs.demo_parts.patience import Patience, Watch
 
 START_SECONDS, END_SECONDS = 30.0, 60.0
 POLL_SECONDS = 0.05

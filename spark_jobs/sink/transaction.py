@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from oncelog.spark_jobs import wire
-from oncelog.spark_jobs.client import RETRIABLE, Cluster
+from oncelog.spark_jobs.sink import wire
+from oncelog.spark_jobs.sink.client import RETRIABLE, Cluster
 
 T = TypeVar("T")
 

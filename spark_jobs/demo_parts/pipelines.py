@@ -1,4 +1,4 @@
-"""What the demo runs: flights, or (demo_access_log.py) the user's own log. Each knows its data and job, and how to count without Spark."""
+"""What the demo runs: flights, or (demo_parts/access_log.py) the user's own log. Each knows how to count without Spark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from oncelog.spark_jobs import flights, load
-from oncelog.spark_jobs.readback import differences, newest_by_key, read_all, read_parquet
+from oncelog.spark_jobs.demo_parts.readback import differences, newest_by_key, read_all, read_parquet
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from oncelog.spark_jobs import wire
-from oncelog.spark_jobs.sasl_login import log_in
+from oncelog.spark_jobs.sink import wire
+from oncelog.spark_jobs.sink.sasl import log_in
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Bring the sink's modules to executors that have no oncelog installed.
 
-    python -m oncelog.spark_jobs.ship oncelog-jobs.zip      # the same zip, for spark-submit --py-files
+    python -m oncelog.spark_jobs.sink.ship oncelog-jobs.zip      # the same zip, for spark-submit --py-files
 
 With a local master the workers share the driver's installation and nothing is shipped.
 """
@@ -18,10 +18,12 @@ from typing import Any
 def write_zip(target: Path) -> Path:
     """A zip with the package `oncelog.spark_jobs`, importable from `PYTHONPATH`."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for folder in ("oncelog/", "oncelog/spark_jobs/"):  # a package without __init__ is found by its folder's entry alone
-            archive.writestr(folder, "")
-        for source in sorted(Path(__file__).parent.glob("*.py")):
-            archive.write(source, f"oncelog/spark_jobs/{source.name}")
+        root = Path(__file__).parents[1]
+        archive.writestr("oncelog/", "")  # a package without __init__ is found by its folder's entry alone
+        archive.writestr("oncelog/spark_jobs/", "")
+        archive.writestr("oncelog/spark_jobs/sink/", "")
+        for source in sorted((*root.glob("*.py"), *root.glob("sink/*.py"))):
+            archive.write(source, f"oncelog/spark_jobs/{source.relative_to(root)}")
     return target
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from oncelog.spark_jobs.children import Child, ChildError, last_words
-from oncelog.spark_jobs.demo_chaos import STARTS_FOR_NOTHING, Chaos
-from oncelog.spark_jobs.demo_timeline import Timeline
-from oncelog.spark_jobs.patience import Watch
+from oncelog.spark_jobs.demo_parts.chaos import STARTS_FOR_NOTHING, Chaos
+from oncelog.spark_jobs.demo_parts.children import Child, ChildError, last_words
+from oncelog.spark_jobs.demo_parts.patience import Watch
+from oncelog.spark_jobs.demo_parts.timeline import Timeline
 
 TRACEBACK = """26/01/31 12:00:00 WARN TaskSetManager: Lost task 0.0
 Setting default log level to "WARN".
@@ -64,7 +64,7 @@ def test_output_that_is_no_text_is_kept_with_escapes(tmp_path: Path) -> None:
 
 @pytest.fixture
 def chaos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Chaos:
-    monkeypatch.setattr("oncelog.spark_jobs.demo_pipelines.flights.expected_departures", dict)
+    monkeypatch.setattr("oncelog.spark_jobs.demo_parts.pipelines.flights.expected_departures", dict)
     return Chaos("127.0.0.1:1", None, tmp_path, "run", Timeline())
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from oncelog.spark_jobs import flights, load
-from oncelog.spark_jobs.demo_pipelines import Table
+from oncelog.spark_jobs.demo_parts.pipelines import Table
 from oncelog.spark_jobs.page_views import LINE, UNPARSED
 from rich import box
 from rich.console import Console

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from oncelog.spark_jobs.patience import Patience, Watch, machine_share, session_cpu_seconds
+from oncelog.spark_jobs.demo_parts.patience import Patience, Watch, machine_share, session_cpu_seconds
 
 
 class World:

@@ -8,7 +8,7 @@ import hmac
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 
-from oncelog.spark_jobs import wire
+from oncelog.spark_jobs.sink import wire
 
 Call = Callable[[wire.Api, Iterable[bytes]], bytes]
 

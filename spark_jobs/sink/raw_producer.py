@@ -13,10 +13,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from oncelog.spark_jobs import wire
-from oncelog.spark_jobs.chunks import Chunk, split
-from oncelog.spark_jobs.client import FENCED, RETRIABLE, BrokerError, Cluster, Connection, FencedError, Patience
-from oncelog.spark_jobs.txn_client import ProducerIdentity
+from oncelog.spark_jobs.sink import wire
+from oncelog.spark_jobs.sink.chunks import Chunk, split
+from oncelog.spark_jobs.sink.client import FENCED, RETRIABLE, BrokerError, Cluster, Connection, FencedError, Patience
+from oncelog.spark_jobs.sink.transaction import ProducerIdentity
 
 IN_FLIGHT = 5
 """Unacknowledged batches per partition: as many as a broker remembers of a producer, so that each can be sent again without harm."""

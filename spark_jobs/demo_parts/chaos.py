@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oncelog.spark_jobs import load
-from oncelog.spark_jobs.children import Broker, Child, ChildError
-from oncelog.spark_jobs.demo_pipelines import Flights, Verdict
-from oncelog.spark_jobs.demo_timeline import Timeline
-from oncelog.spark_jobs.patience import Patience, Watch
-from oncelog.spark_jobs.readback import Times, count_rows, read_all
+from oncelog.spark_jobs.demo_parts.children import Broker, Child, ChildError
+from oncelog.spark_jobs.demo_parts.patience import Patience, Watch
+from oncelog.spark_jobs.demo_parts.pipelines import Flights, Verdict
+from oncelog.spark_jobs.demo_parts.readback import Times, count_rows, read_all
+from oncelog.spark_jobs.demo_parts.timeline import Timeline
 
 Done = Callable[[int], None]
 LOAD, ONCE, STOCK, TABLE = "flights loaded", "relayed, exactly-once sink", "relayed, Spark's own sink", "departures counted"

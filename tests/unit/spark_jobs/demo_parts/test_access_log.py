@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from oncelog.spark_jobs.demo_access_log import AccessLog, LogFileError, keep_table, report
+from oncelog.spark_jobs.demo_parts.access_log import AccessLog, LogFileError, keep_table, report
 from oncelog.spark_jobs.page_views import UNPARSED
 from rich.console import Console
 

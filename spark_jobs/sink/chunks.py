@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from oncelog.spark_jobs import wire
+from oncelog.spark_jobs.sink import wire
 
 CHUNK_BYTES = 512 << 10
 """Records per chunk, uncompressed; below `max.message.bytes` (1 MiB) whatever the codec makes of it."""

@@ -1,0 +1,1 @@
+"""What `python -m oncelog.spark_jobs.demo` runs, kills, counts and draws."""
