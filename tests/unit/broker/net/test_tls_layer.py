@@ -17,7 +17,7 @@ from oncelog.broker.net import refusals, tls_layer
 from support.certificates import Authority, openssl
 from support.process import wait_until
 
-from .test_auth_listener import Running, users
+from tests.unit.broker.auth.test_listener import Running, users
 
 pytestmark = [pytest.mark.unit, pytest.mark.skipif(openssl() is None, reason="no openssl to make certificates with")]
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
