@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import sys
 
+from oncelog.broker.ending import exit_status
+
 
 def main() -> None:
     """Entry point: the exit status is the command's."""
+    sys.exit(exit_status(_command))
+
+
+def _command() -> int:
     if sys.argv[1:2] == ["serve"]:
         from oncelog.broker.commands.serve import plain_arguments, serve
 
         given = plain_arguments(sys.argv[2:])
         if given is not None:
-            sys.exit(serve(**given))
-    from oncelog.broker.cli import main as cli
+            return serve(**given)
+    from oncelog.broker.cli import run
 
-    cli()
+    return run(sys.argv[1:])
 
 
 if __name__ == "__main__":

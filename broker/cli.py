@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
+from typing import Any
 
-from cyclopts import App
+from cyclopts import App, CycloptsError, Parameter
+from oncelog.broker.ending import USAGE, shortened, tell
 
 app = App(
     name="oncelog",
     help="A small Kafka broker that can be trusted about exactly-once, and seen into.",
+    help_epilogue="Exit status: 0 done, 1 refused or nothing of that name, 2 wrong arguments, 3 no broker could be reached.",
     version_flags=["--version"],
     help_flags=["--help", "-h"],
+    default_parameter=Parameter(show_default=lambda default: _shown(default), negative_iterable=()),
 )
 
 
@@ -38,6 +42,16 @@ app.command(log)
 app.register_install_completion_command(help="Install completion for your shell: commands and options at the press of Tab.")
 
 
-def main() -> None:
-    """Entry point: the exit status is the command's."""
-    sys.exit(app(result_action="return_int_as_exit_code_else_zero") or 0)
+def run(arguments: Sequence[str]) -> int:
+    """Run the command that `arguments` name; its exit status."""
+    try:
+        status: int = app(arguments, result_action="return_int_as_exit_code_else_zero", exit_on_error=False, print_error=False)
+    except CycloptsError as wrong:
+        name = " ".join((app.name[0], *(wrong.command_chain or ())))
+        return tell(f"{shortened(' '.join(str(wrong).split()))}\n       `{name} --help` shows what it takes", USAGE)
+    return status
+
+
+def _shown(default: Any) -> Any:
+    """Defaults worth telling: not those of flags and lists."""
+    return None if default is False or default == () else default

@@ -8,10 +8,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import pytest_timeout
+from oncelog.spark_jobs.patience import Patience
 from support.process import BrokerProcess
 
 FAMILIES = ("unit", "wire", "clients", "sim", "crash", "spark", "bench", "referee")
@@ -32,6 +36,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         family = item.path.relative_to(root).parts[0]
         if family in FAMILIES:
             item.add_marker(getattr(pytest.mark, family))
+
+
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
+    """A test may take longer on a busy machine: pytest-timeout's alarm, put off as long as its seconds are not over."""
+    if settings.method != "signal":
+        return None
+    patience = Patience(settings.timeout)
+
+    def ring(_number: int, _frame: object) -> None:
+        if patience.over:
+            pytest_timeout.timeout_sigalrm(item, settings)
+        else:
+            signal.setitimer(signal.ITIMER_REAL, patience.seconds - patience.spent + 0.1)
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, settings.timeout)
+    item.cancel_timeout = lambda: signal.setitimer(signal.ITIMER_REAL, 0)  # type: ignore[attr-defined]
+    return True
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,12 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 from oncelog.broker.commands.client.cluster import Cluster, check
+from oncelog.broker.commands.client.numbers import Amount, Int32, whole_number
 from oncelog.broker.commands.client.options import DEFAULT, Connection
 from oncelog.broker.commands.client.output import USAGE, Format, fail
 from oncelog.broker.commands.client.wire import WireClient
 from oncelog.broker.commands.topic import EARLIEST, LATEST, offsets
+from oncelog.broker.ending import shortened
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.names import IsolationLevel
 
@@ -43,10 +45,10 @@ class Position:
 def consume(
     topic: str,
     *,
-    partition: Annotated[tuple[int, ...], Parameter(negative=(), consume_multiple=False)] = (),
+    partition: Annotated[tuple[Int32, ...], Parameter(negative=(), consume_multiple=False)] = (),
     from_: Annotated[str, Parameter(name="--from")] = "earliest",
     follow: Annotated[bool, Parameter(negative=(), name=["--follow", "-f"])] = False,
-    max_records: Annotated[int | None, Parameter(name=["--max-records", "-n"])] = None,
+    max_records: Annotated[Amount | None, Parameter(name=["--max-records", "-n"])] = None,
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed",
     connection: Connection = DEFAULT,
 ) -> None:
@@ -65,17 +67,12 @@ def consume(
     isolation
         read_committed hides records of open and aborted transactions.
     """
-    if from_ not in ("earliest", "latest") and not from_.isdigit():
-        fail(f"--from {from_!r} is neither earliest, latest nor an offset", USAGE)
-    if max_records is not None and max_records < 1:
-        return
+    if from_ not in ("earliest", "latest") and whole_number(from_) is None:
+        fail(f"--from {shortened(from_, 100)!r} is neither earliest, latest nor an offset", USAGE)
     level = IsolationLevel[isolation.upper()]
-    try:
-        with connection.open() as cluster:
-            positions = _positions(cluster, topic, partition, from_, follow)
-            _print(_records(cluster, topic, positions, level), connection.format, max_records)
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+    with connection.open() as cluster:
+        positions = _positions(cluster, topic, partition, from_, follow)
+        _print(_records(cluster, topic, positions, level), connection.format, max_records)
 
 
 def _positions(cluster: Cluster, topic: str, chosen: tuple[int, ...], start: str, follow: bool) -> dict[int, Position]:
@@ -86,7 +83,8 @@ def _positions(cluster: Cluster, topic: str, chosen: tuple[int, ...], start: str
     partitions = [(topic, number) for number in chosen or known]
     last = offsets(cluster, partitions, LATEST)
     first = last if start == "latest" else offsets(cluster, partitions, EARLIEST)
-    begin = {p: min(max(int(start), first[p]), last[p]) if start.isdigit() else first[p] for p in partitions}
+    wanted = whole_number(start)
+    begin = {p: first[p] if wanted is None else min(max(wanted, first[p]), last[p]) for p in partitions}
     return {number: Position(begin[topic, number], None if follow else last[topic, number]) for topic, number in partitions}
 
 

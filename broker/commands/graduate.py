@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from oncelog.broker.commands.progress import progress
+from oncelog.broker.ending import USAGE, problem, tell
 from oncelog.storage.moving.graduate import Copied, GraduationRefused, check_target, copy, locked, plan
 from oncelog.storage.moving.steps import steps
 from rich.console import Console
@@ -29,7 +31,8 @@ def graduate(directory: Path, *, to: Path | None = None, bootstrap: str = "local
     console = Console(highlight=False, soft_wrap=True)
     try:
         with locked(*([directory] if to is None else [directory, to])):
-            moving = plan(directory)
+            with progress("reading"):
+                moving = plan(directory)
             if to is None:
                 console.print("\n".join(escape(line) for line in steps(moving, None, bootstrap)))
                 return 0
@@ -38,13 +41,14 @@ def graduate(directory: Path, *, to: Path | None = None, bootstrap: str = "local
                 raise GraduationRefused(problems)
             copied = copy(moving, to, progress=lambda done: console.print(_line(done)))
     except GraduationRefused as error:
-        for problem in error.problems:
-            console.print(f"[red]{escape(problem)}[/red]")
+        for refusal in error.problems:
+            console.print(f"[red]{escape(refusal)}[/red]")
         console.print("Nothing was copied. `oncelog graduate DIR` without --to prints the steps.")
         return 1
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        console.print(f"[red]{escape(str(error))}[/red]")
-        return 2
+        return tell(problem(error), USAGE)
     console.print(f"[green]{len(copied)} partitions, {sum(one.batches for one in copied)} batches copied[/green]. What is left to do:")
     rest = steps(moving, to, bootstrap)
     console.print("\n".join(escape(line) for line in rest[next(at for at, line in enumerate(rest) if line.startswith("6.")) :]))

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from oncelog.broker.commands.client.cluster import GROUP, Cluster, check
+from oncelog.broker.commands.client.numbers import MAX_INT32, Int64, SignedInt64, whole_number
 from oncelog.broker.commands.client.options import DEFAULT, Connection
 from oncelog.broker.commands.client.output import USAGE, done, fail, note, show, show_json
 from oncelog.broker.commands.topic import EARLIEST, LATEST, offsets
+from oncelog.broker.ending import shortened
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 
@@ -80,9 +82,9 @@ def reset_offsets(
     topic: Annotated[tuple[str, ...], Parameter(negative=(), consume_multiple=False)] = (),
     to_earliest: Annotated[bool, Parameter(negative=())] = False,
     to_latest: Annotated[bool, Parameter(negative=())] = False,
-    to_offset: int | None = None,
+    to_offset: Int64 | None = None,
     to_datetime: datetime | None = None,
-    shift_by: int | None = None,
+    shift_by: SignedInt64 | None = None,
     execute: Annotated[bool, Parameter(negative=())] = False,
     connection: Connection = DEFAULT,
 ) -> None:
@@ -109,7 +111,7 @@ def reset_offsets(
             fail(f"group {group} has committed nothing: name its topics with --topic")
         first, last = offsets(cluster, chosen, EARLIEST), offsets(cluster, chosen, LATEST)
         if to_datetime is not None:
-            wanted = _or_end(offsets(cluster, chosen, int(to_datetime.timestamp() * 1000)), last)
+            wanted = _or_end(offsets(cluster, chosen, _milliseconds(to_datetime)), last)
         elif shift_by is not None:
             wanted = {partition: committed.get(partition, first[partition]) + shift_by for partition in chosen}
         else:
@@ -121,6 +123,14 @@ def reset_offsets(
     show(rows, ["topic", "partition", "committed", "new"], connection.format)
     if not execute:
         note("nothing was changed: add --execute")
+
+
+def _milliseconds(moment: datetime) -> int:
+    """Since 1970. Ends the command over a time that this machine cannot tell."""
+    try:
+        return max(int(moment.timestamp() * 1000), 0)
+    except (ValueError, OverflowError):
+        fail(f"--to-datetime {moment} is out of range", USAGE)
 
 
 def _or_end(found: dict[Partition, int], last: dict[Partition, int]) -> dict[Partition, int]:
@@ -231,8 +241,11 @@ def _chosen(cluster: Cluster, texts: Iterable[str]) -> list[Partition]:
         if not colon:
             chosen.update(every)
             continue
-        wanted = {int(number) for number in numbers.split(",") if number.isdigit()}
-        chosen.update(partition for partition in every if partition[1] in wanted)
+        for number in numbers.split(","):
+            partition = name, whole_number(number, MAX_INT32)
+            if partition not in every:
+                fail(f"topic {name} has no partition {shortened(number)!r}")
+            chosen.add(partition)
     return sorted(chosen)
 
 

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
+from oncelog.broker.commands.progress import progress
+from oncelog.broker.ending import USAGE, problem, tell
 from oncelog.storage.audit.dump import dump as rows_of
 from rich.console import Console
 from rich.markup import escape
@@ -30,20 +32,25 @@ def dump(path: Path, *, format: Literal["table", "json"] = "table", records: boo
     console = Console(highlight=False, soft_wrap=True)
     damaged = False
     current = ""
-    try:
-        for row in rows_of(path, records=records):
+    with progress("reading", shown=not sys.stdout.isatty()) as at:
+        rows = rows_of(path, records=records)
+        while True:
+            try:
+                row = next(rows, None)
+            except (OSError, ValueError) as error:
+                return tell(problem(error), USAGE)
+            if row is None:
+                return 1 if damaged else 0
             damaged = damaged or "error" in row or row.get("crc_valid") is False
-            if format == "json":
-                sys.stdout.write(json.dumps(row) + "\n")
-                continue
             if row["file"] != current:
                 current = row["file"]
-                console.print(f"[bold]{escape(current)}[/bold]")
-            console.print(_line(row))
-    except (OSError, ValueError) as error:
-        Console(stderr=True).print(f"[red]{escape(str(error))}[/red]")
-        return 2
-    return 1 if damaged else 0
+                at(current)
+                if format == "table":
+                    console.print(f"[bold]{escape(current)}[/bold]")
+            if format == "json":
+                sys.stdout.write(json.dumps(row) + "\n")
+            else:
+                console.print(_line(row))
 
 
 def _line(row: dict[str, Any]) -> str:

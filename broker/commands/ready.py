@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from oncelog.broker.commands.client.numbers import SecondsOrNone
 from oncelog.broker.commands.client.options import Connection, Mechanism, Protocol
 from oncelog.broker.commands.client.wire import ConnectFailure, Security, WireClient, parse_address
+from oncelog.broker.ending import REFUSED, USAGE, tell
 
 PAUSE_SECONDS = 0.05
 ANSWER_SECONDS = 2.0
@@ -18,7 +19,7 @@ ANSWER_SECONDS = 2.0
 def ready(
     *,
     bootstrap: Annotated[str, Parameter(env_var="ONCELOG_BOOTSTRAP")] = "127.0.0.1:9092",
-    timeout: float = 0.0,
+    timeout: SecondsOrNone = 0.0,
     security_protocol: Annotated[Protocol | None, Parameter(env_var="ONCELOG_SECURITY_PROTOCOL")] = None,
     sasl_mechanism: Annotated[Mechanism, Parameter(env_var="ONCELOG_SASL_MECHANISM")] = "SCRAM-SHA-256",
     username: Annotated[str | None, Parameter(env_var="ONCELOG_USERNAME")] = None,
@@ -49,8 +50,7 @@ def ready(
     try:
         host, port = parse_address(bootstrap)
     except ValueError as error:
-        sys.stderr.write(f"oncelog ready: --bootstrap takes host:port: {error}\n")
-        return 2
+        return tell(str(error), USAGE)
     security = Connection(
         security_protocol=security_protocol,
         sasl_mechanism=sasl_mechanism,
@@ -66,8 +66,7 @@ def ready(
         if problem is None:
             return 0
         if time.monotonic() >= deadline:
-            sys.stderr.write(f"oncelog ready: {bootstrap} does not serve: {problem}\n")
-            return 1
+            return tell(f"{bootstrap} does not serve: {problem}", REFUSED)
         time.sleep(PAUSE_SECONDS)
 
 

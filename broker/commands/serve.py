@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from oncelog.broker.ending import problem, tell
+
 if TYPE_CHECKING:
     from oncelog.broker.settings.broker import BrokerConfig
 
@@ -65,7 +67,7 @@ def serve(
         return _fail(f"{directory} is in use by another broker; stop it, or choose another with --data-dir")
     except (OSError, ValueError) as error:  # a port that is taken, a folder that is not ours, a file that holds something else
         _log.debug("cannot start", exc_info=error)
-        return _fail(f"cannot start: {error}")
+        return _fail(f"cannot start: {problem(error)}")
 
 
 def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
@@ -85,7 +87,7 @@ def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
         if name not in convert or (not separator and (not rest or rest[0].startswith("-"))):
             return None
         text = value if separator else rest.pop(0)
-        if name == "--port" and not text.isdecimal():
+        if name == "--port" and not (text.isdecimal() and len(text) <= 5):
             return None
         if name == "--override":
             given["override"] = (*given.get("override", ()), text)
@@ -95,8 +97,7 @@ def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(f"oncelog: {message}\n")
-    return FAILED
+    return tell(message, FAILED, "oncelog")
 
 
 def _run(values: dict[str, str], directory: Path, accept_data_loss: bool) -> int:

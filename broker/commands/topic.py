@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from oncelog.broker.commands.client.cluster import Cluster, check
+from oncelog.broker.commands.client.numbers import Int16OrDefault, Int32, Int32OrDefault
 from oncelog.broker.commands.client.options import DEFAULT, Connection
 from oncelog.broker.commands.client.output import USAGE, done, fail, show, show_json
 from oncelog.broker.commands.client.settings import Settings, alter_settings, describe_settings, parse_settings_given
@@ -34,8 +35,8 @@ def list_topics(*, internal: Annotated[bool, Parameter(negative=())] = False, co
 @app.command
 def create(
     *names: str,
-    partitions: int = -1,
-    replication_factor: int = -1,
+    partitions: Int32OrDefault = -1,
+    replication_factor: Int16OrDefault = -1,
     config: Settings = (),
     if_not_exists: Annotated[bool, Parameter(negative=())] = False,
     connection: Connection = DEFAULT,
@@ -95,7 +96,7 @@ def describe(*names: str, connection: Connection = DEFAULT) -> None:
 
 @app.command
 def alter(
-    name: str, *, partitions: int | None = None, config: Settings = (), unset: Settings = (), connection: Connection = DEFAULT
+    name: str, *, partitions: Int32 | None = None, config: Settings = (), unset: Settings = (), connection: Connection = DEFAULT
 ) -> None:
     """Add partitions, change settings.
 

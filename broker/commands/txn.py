@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from oncelog.broker.commands.client.cluster import TRANSACTION, Cluster, check
+from oncelog.broker.commands.client.numbers import Int16, Int32, Int64, SignedInt64
 from oncelog.broker.commands.client.options import DEFAULT, Connection
 from oncelog.broker.commands.client.output import USAGE, done, fail, show
 from oncelog.protocol.api_keys import ApiKey
@@ -55,8 +56,8 @@ _RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER
 def list_transactions(
     *,
     state: tuple[str, ...] = (),
-    producer_id: tuple[int, ...] = (),
-    duration_ms: int = -1,
+    producer_id: tuple[Int64, ...] = (),
+    duration_ms: SignedInt64 = -1,
     pattern: str | None = None,
     connection: Connection = DEFAULT,
 ) -> None:
@@ -106,7 +107,7 @@ def describe(*transactional_ids: str, connection: Connection = DEFAULT) -> None:
 
 
 @app.command
-def producers(topic: str, partition: int, *, connection: Connection = DEFAULT) -> None:
+def producers(topic: str, partition: Int32, *, connection: Connection = DEFAULT) -> None:
     """Show every producer that a partition knows."""
     with connection.open() as cluster:
         rows = [_producer_row(producer) for producer in _producers_of(cluster, topic, partition)]
@@ -114,7 +115,7 @@ def producers(topic: str, partition: int, *, connection: Connection = DEFAULT) -
 
 
 @app.command
-def hanging(*, topic: tuple[str, ...] = (), max_transaction_timeout_min: int = 15, connection: Connection = DEFAULT) -> None:
+def hanging(*, topic: tuple[str, ...] = (), max_transaction_timeout_min: Int32 = 15, connection: Connection = DEFAULT) -> None:
     """Find open transactions that no coordinator is going to end.
 
     Parameters
@@ -135,12 +136,12 @@ def hanging(*, topic: tuple[str, ...] = (), max_transaction_timeout_min: int = 1
 @app.command
 def abort(
     topic: str,
-    partition: int,
+    partition: Int32,
     *,
-    start_offset: int | None = None,
-    producer_id: int | None = None,
-    producer_epoch: int | None = None,
-    coordinator_epoch: int = 0,
+    start_offset: Int64 | None = None,
+    producer_id: Int64 | None = None,
+    producer_epoch: Int16 | None = None,
+    coordinator_epoch: Int32 = 0,
     yes: Annotated[bool, Parameter(negative=())] = False,
     connection: Connection = DEFAULT,
 ) -> None:

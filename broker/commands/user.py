@@ -6,7 +6,7 @@ import secrets
 import sys
 from typing import Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, validators
 from oncelog.broker.auth.scram import ScramMechanism, salted_password
 from oncelog.broker.commands.client.cluster import check
 from oncelog.broker.commands.client.options import DEFAULT, Connection
@@ -39,7 +39,7 @@ def set_user(
     name: str,
     *,
     mechanism: Mechanism = "SCRAM-SHA-256",
-    iterations: int = 8192,
+    iterations: Annotated[int, Parameter(validator=validators.Number(gte=4096, lte=16384))] = 8192,
     new_password: Annotated[str | None, Parameter(env_var="ONCELOG_NEW_PASSWORD")] = None,
     connection: Connection = DEFAULT,
 ) -> None:
@@ -111,7 +111,10 @@ def _ask_password(name: str) -> str:
 
         password = getpass.getpass(f"Password for {name}: ")
     else:
-        password = sys.stdin.readline().rstrip("\n")
+        try:
+            password = sys.stdin.buffer.readline().decode().rstrip("\n")
+        except UnicodeDecodeError:
+            fail("the password on standard input is not UTF-8 text", USAGE)
     if not password:
         fail("the password must not be empty", USAGE)
     return password

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Literal
 
+from oncelog.broker.commands.progress import progress
+from oncelog.broker.ending import USAGE, problem, tell
 from oncelog.storage.audit.findings import Finding, Severity
 from oncelog.storage.audit.verify import Report
 from oncelog.storage.audit.verify import verify as audit
@@ -31,10 +33,10 @@ def verify(directory: Path, *, format: Literal["table", "json"] = "table", recor
         Also show what is legitimate and worth knowing: open transactions, leftovers of a kill.
     """
     try:
-        report = audit(directory, records=records)
+        with progress("auditing") as at:
+            report = audit(directory, records=records, progress=at)
     except OSError as error:
-        Console(stderr=True).print(f"[red]{escape(str(error))}[/red]")
-        return 2
+        return tell(problem(error), USAGE)
     shown = report.findings if notes else report.errors
     if format == "json":
         sys.stdout.write(json.dumps(_as_json(report, shown), indent=1) + "\n")

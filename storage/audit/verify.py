@@ -8,6 +8,7 @@ bytes may look torn.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -69,8 +70,10 @@ class Report:
         return not self.errors
 
 
-def verify(path: Path, *, records: bool = True) -> Report:
+def verify(path: Path, *, records: bool = True, progress: Callable[[str], None] = lambda _partition: None) -> Report:
     """Audit the data directory `path`. `records=False` leaves the inside of the batches alone (about ten times faster).
+
+    `progress` learns which partition comes next.
 
     Raises NotADirectoryError, OSError when the directory cannot be read.
     """
@@ -81,10 +84,10 @@ def verify(path: Path, *, records: bool = True) -> Report:
     _audit_directory(directory, findings)
     if topics is not None:
         _audit_catalogue(directory, topics, findings)
-    facts = {
-        name: audit_partition(folder, _context(directory, folder, topics, records), findings.of(name))
-        for name, folder in directory.partitions.items()
-    }
+    facts = {}
+    for name, folder in directory.partitions.items():
+        progress(name)
+        facts[name] = audit_partition(folder, _context(directory, folder, topics, records), findings.of(name))
     _audit_checkpoints(directory, facts, topics, findings)
     _audit_starts(directory, findings)
     transaction_log = replay_transaction_log(_folders_of(directory, TRANSACTION_STATE), findings)

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import ConsumerGroupTopicPartitions as GroupPartitions
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
+from oncelog.spark_jobs.patience import Patience
 from support.process import wait_until
 
 SECONDS = 15.0
@@ -47,8 +48,8 @@ def send(bootstrap: str, topic: str, values: list[bytes], **settings: Any) -> li
 def read(client: Consumer, count: int, seconds: float = SECONDS) -> list[Any]:
     """`count` messages; fewer when they do not come in time."""
     found: list[Any] = []
-    deadline = time.monotonic() + seconds
-    while len(found) < count and time.monotonic() < deadline:
+    patience = Patience(seconds)
+    while len(found) < count and not patience.over:
         for message in client.consume(count - len(found), 0.2):
             if message.error():
                 raise KafkaException(message.error())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from oncelog.spark_jobs.patience import Patience
 from support.process import BrokerProcess
 
 PARTITIONS = 3
@@ -41,8 +41,8 @@ def test_no_acknowledged_record_is_lost_or_doubled(own_broker: BrokerProcess, ru
     sent = 0
     for _ in range(runs or 20):
         wanted = len(acknowledged) + chance.randrange(1, 1_500)  # the kill comes in the middle of whatever is under way then
-        deadline = time.monotonic() + 30
-        while len(acknowledged) < wanted and time.monotonic() < deadline:
+        patience = Patience(30)
+        while len(acknowledged) < wanted and not patience.over:
             if len(producer) < 2_000:
                 producer.produce(topic, b"%d" % sent, partition=sent % PARTITIONS, on_delivery=delivered)
                 sent += 1
@@ -64,8 +64,8 @@ def read_all(bootstrap: str, topic: str) -> dict[bytes, tuple[int, int]]:
     consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in ends])
     found: dict[bytes, tuple[int, int]] = {}
     counts: Counter[bytes] = Counter()
-    deadline = time.monotonic() + 60
-    while sum(counts.values()) < sum(ends.values()) and time.monotonic() < deadline:
+    patience = Patience(60)
+    while sum(counts.values()) < sum(ends.values()) and not patience.over:
         for message in consumer.consume(5000, 0.5):
             assert message.error() is None, message.error()
             counts[message.value()] += 1

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from oncelog.spark_jobs.patience import Patience
 from support import copier
 from support.process import BrokerProcess, wait_until
 
@@ -33,7 +33,7 @@ class Member:
         self.turns = folder / f"{name}.turns"
         self.errors = folder / f"{name}.errors"
         self._process: subprocess.Popen[bytes] | None = None
-        self._seen = (0, 0.0)
+        self._size, self._patience = 0, Patience(HUNG_SECONDS)
 
     def start(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -41,12 +41,12 @@ class Member:
         command = [sys.executable, copier.__file__, self.broker.bootstrap, "copiers", "in", "out", self.name]
         with self.turns.open("ab") as turns, self.errors.open("ab") as errors:
             self._process = subprocess.Popen(command, stdout=turns, stderr=errors, stdin=subprocess.DEVNULL)
-        self._seen = (0, time.monotonic())
+        self._size, self._patience = 0, Patience(HUNG_SECONDS)
 
     def end(self, how: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(10)
+            Patience(10).wait(self._process.wait)
             self._process = None
 
     def tend(self, counts: Counter[str]) -> None:
@@ -59,10 +59,11 @@ class Member:
             counts["took over"] += 1
             self.start()
             return
-        size, now = self.turns.stat().st_size, time.monotonic()
-        if size != self._seen[0]:
-            self._seen = (size, now)
-        elif now - self._seen[1] > HUNG_SECONDS:
+        size = self.turns.stat().st_size
+        if size != self._size:
+            self._size = size
+            self._patience.restart()
+        elif self._patience.over:
             self.end(signal.SIGABRT)  # it says where it was
             told = self.errors.read_text()
             where = re.findall(r"line \d+ in (\w+)", told[told.rindex("Current thread") :])
@@ -159,9 +160,9 @@ def read_committed(broker: BrokerProcess) -> list[bytes]:
     reader.assign([TopicPartition("out", n, OFFSET_BEGINNING) for n in range(PARTITIONS)])
     found: list[bytes] = []
     ended: set[int] = set()
-    deadline = time.monotonic() + 60
+    patience = Patience(60)
     while len(ended) < PARTITIONS:
-        assert time.monotonic() < deadline, "the last stable offset stands still"
+        assert not patience.over, "the last stable offset stands still"
         for message in reader.consume(1000, 0.5):
             if message.error() is not None:  # the end of a partition, the only one that may come
                 ended.add(message.partition())

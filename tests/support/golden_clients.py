@@ -17,6 +17,7 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.messages.classes import MessageBase
 from oncelog.protocol.primitives import MalformedRequest, crc32c
+from oncelog.spark_jobs.patience import Patience
 
 from support.golden_clients_compare import (
     NO_UUID,
@@ -152,7 +153,7 @@ class ClientReplay:
             connection.send_frame(self.frame(entry, frame))
 
     def play(self, connection: Connection, entry: dict[str, Any]) -> None:
-        deadline = time.monotonic() + SETTLE_SECONDS
+        patience = Patience(SETTLE_SECONDS)
         last = [""]
 
         def settled() -> bool:
@@ -168,7 +169,7 @@ class ClientReplay:
             try:
                 self.check(entry, answer)
             except AssertionError as error:
-                if time.monotonic() > deadline or not (entry["api"].startswith(READS) or self.busy(entry, answer)):
+                if patience.over or not (entry["api"].startswith(READS) or self.busy(entry, answer)):
                     raise
                 last[0] = str(error)
                 return False

@@ -13,16 +13,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from oncelog.spark_jobs.patience import Patience
+
 T = TypeVar("T")
 START_SECONDS = 20.0
 
 
 def wait_until(condition: Callable[[], T], seconds: float = 15.0, what: str = "the condition") -> T:
-    """The first true value of `condition()`; AssertionError after `seconds`."""
-    deadline = time.monotonic() + seconds
+    """The first true value of `condition()`; AssertionError after `seconds`, which last longer on a busy machine."""
+    patience = Patience(seconds)
     pause = 0.002
     while not (value := condition()):
-        assert time.monotonic() < deadline, f"{what} did not come true within {seconds} s"
+        assert not patience.over, f"{what} did not come true within {patience}"
         time.sleep(pause)  # the one place where a test waits for another process
         pause = min(pause * 1.5, 0.1)
     return value
@@ -91,7 +93,7 @@ class BrokerProcess:
         assert self._process is not None
         if self.running:
             self._process.send_signal(how)
-        status = self._process.wait(timeout=30)
+        status = Patience(30).wait(self._process.wait)
         self._process = None
         return status
 

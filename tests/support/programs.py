@@ -8,12 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from oncelog.spark_jobs.patience import Patience
+
 
 def output(command: Sequence[str], folder: Path | None = None, seconds: float = 100, given: str | None = None) -> str:
-    """stdout of a program that must end with status 0 within `seconds`; `given` is its stdin."""
-    done = subprocess.run(command, cwd=folder, input=given or "", capture_output=True, text=True, timeout=seconds, check=False)
-    assert done.returncode == 0, f"{' '.join(command)[-300:]} ended with {done.returncode}:\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
-    return done.stdout
+    """stdout of a program that must end with status 0 within `seconds`, longer on a busy machine; `given` is its stdin."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        try:
+            out, err = Patience(seconds).wait(lambda slice: process.communicate(given or "", slice))
+        except BaseException:
+            process.kill()
+            raise
+    assert process.returncode == 0, f"{' '.join(command)[-300:]} ended with {process.returncode}:\n{out[-3000:]}\n{err[-6000:]}"
+    return out
 
 
 def facts(command: Sequence[str], folder: Path | None = None, seconds: float = 100) -> dict[str, Any]:
@@ -67,7 +75,7 @@ class Program:
         assert self._process is not None
         process, self._process = self._process, None
         try:
-            status = process.wait(seconds)
+            status = Patience(seconds).wait(process.wait)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

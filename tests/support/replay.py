@@ -20,6 +20,7 @@ from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.messages.classes import MessageBase
 from oncelog.protocol.names import CONSUMER_OFFSETS
 from oncelog.protocol.primitives import crc32c
+from oncelog.spark_jobs.patience import Patience
 
 from support.wire import Connection
 
@@ -140,10 +141,10 @@ class Replay:
 
     def ask(self, key: ApiKey, version: int, request: Any) -> Any:
         """A request of our own, again while the coordinator is busy."""
-        deadline = time.monotonic() + SETTLE_SECONDS
+        patience = Patience(SETTLE_SECONDS)
         while True:
             answer = self.connection("setup").request(key, version, request)
-            if getattr(answer, "error_code", 0) not in (*BUSY, 51) or time.monotonic() > deadline:
+            if getattr(answer, "error_code", 0) not in (*BUSY, 51) or patience.over:
                 return answer
             time.sleep(0.02)
 
@@ -152,7 +153,7 @@ class Replay:
     def play(self, step: dict[str, Any]) -> None:
         key, version = ApiKey(step["key"]), step["version"]
         expected = self.expected(step)
-        deadline = time.monotonic() + SETTLE_SECONDS
+        patience = Patience(SETTLE_SECONDS)
         while True:
             connection = self.connection(step["conn"])
             body = self.body(key, version, bytes.fromhex(step["request_hex"]))
@@ -166,7 +167,7 @@ class Replay:
             codes = set(_codes(seen))
             early = codes & {*BUSY, 3, 51} - set(_codes(expected))
             again = step["api"] in READS or early
-            failed = not again or time.monotonic() >= deadline
+            failed = not again or patience.over
             assert not failed, (
                 f"case {self.case['case']} step {step['n']} {step['api']} v{version}\n  request  {step['request']}\n"
                 f"  expected {expected}\n  answered {seen}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
+from oncelog.spark_jobs.patience import Patience
 
 CLIENT_ID = "wire"
 
@@ -50,15 +51,19 @@ class Connection:
 
     def _exactly(self, size: int) -> bytes | None:
         parts = bytearray()
+        patience = Patience(self.socket.gettimeout() or 0.0)
         while len(parts) < size:
             try:
-                part = self.socket.recv(size - len(parts))
+                part = self._some(size - len(parts), patience)
             except ConnectionResetError:
                 return None
             if not part:
                 return None
             parts += part
         return bytes(parts)
+
+    def _some(self, most: int, patience: Patience) -> bytes:
+        return patience.wait(lambda _slice: self.socket.recv(most))
 
     @property
     def closed_by_peer(self) -> bool:

@@ -23,6 +23,8 @@ GROUP, TRANSACTION = 0, 1
 # what a coordinator answers while it loads or moves: ask again
 RETRIABLE = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 RETRY_BACKOFF_S = 0.1
+# how long to ask again for a topic that a broker may be making
+_CREATION = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 3.0, ErrorCode.LEADER_NOT_AVAILABLE: 30.0}
 
 
 class Node(NamedTuple):
@@ -72,12 +74,12 @@ class Cluster:
             self._first = self._first_that_works()
         return self._first
 
-    def metadata(self, topics: list[str] | None = None) -> Any:
-        """A Metadata answer; `topics` None lists all, [] only the brokers. Creates nothing."""
+    def metadata(self, topics: list[str] | None = None, *, create: bool = False) -> Any:
+        """A Metadata answer; `topics` None lists all, [] only the brokers. `create`: the broker may make what is missing."""
         from oncelog.protocol import messages
 
         named = None if topics is None else [messages.MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
-        return self.any().send(ApiKey.METADATA, messages.MetadataRequest(topics=named, allow_auto_topic_creation=False))
+        return self.any().send(ApiKey.METADATA, messages.MetadataRequest(topics=named, allow_auto_topic_creation=create))
 
     def nodes(self) -> list[Node]:
         """The brokers in order of id."""
@@ -105,6 +107,22 @@ class Cluster:
             check(topic.error_code, about=f"topic {topic.name}")
             found.update({(topic.name, partition.partition_index): partition.leader_id for partition in topic.partitions})
         return found
+
+    def partitions_to_write(self, topic: str) -> list[int]:
+        """The partitions of a topic, which is made if it is missing and the broker makes topics by itself. Raises KafkaError."""
+        begun = time.monotonic()
+        while True:
+            (found,) = self.metadata([topic], create=True).topics
+            # the first answer says that it is unknown whether it is being made or not
+            patience_s = _CREATION.get(found.error_code, 0.0)
+            if time.monotonic() - begun >= min(patience_s, self.timeout_s):
+                break
+            time.sleep(RETRY_BACKOFF_S)
+        if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            why = f"does not exist, and the broker does not make it by itself: `oncelog topic create {topic}`"
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} {why}")
+        check(found.error_code, about=f"topic {topic}")
+        return sorted(partition.partition_index for partition in found.partitions)
 
     def leader(self, topic: str, partition: int) -> WireClient:
         """A connection to the leader of a partition. Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION)."""

@@ -11,8 +11,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 from oncelog.broker.commands.client.cluster import Cluster
+from oncelog.broker.commands.client.numbers import Seconds
 from oncelog.broker.commands.client.output import UNREACHABLE, USAGE, Format, fail
-from oncelog.broker.commands.client.wire import ConnectFailure, Security
+from oncelog.broker.commands.client.wire import AddressError, ConnectFailure, Security
 from oncelog.protocol.errors import KafkaError
 
 _GROUP = Group("Connection", sort_key=100)
@@ -29,7 +30,7 @@ class Connection:
         "localhost:9092"
     )
     format: Annotated[Format, Parameter(group=_GROUP, help="What to print on standard output.")] = Format.TABLE
-    timeout_s: Annotated[float, Parameter(name="--timeout", group=_GROUP, help="Seconds to wait for an answer.")] = 10.0
+    timeout_s: Annotated[Seconds, Parameter(name="--timeout", group=_GROUP, help="Seconds to wait for an answer.")] = 10.0
     security_protocol: Annotated[Protocol | None, Parameter(group=_GROUP, env_var="ONCELOG_SECURITY_PROTOCOL")] = None
     sasl_mechanism: Annotated[Mechanism, Parameter(group=_GROUP, env_var="ONCELOG_SASL_MECHANISM")] = "SCRAM-SHA-256"
     username: Annotated[str | None, Parameter(group=_GROUP, env_var="ONCELOG_USERNAME")] = None
@@ -67,11 +68,13 @@ class Connection:
 
     def _tls(self) -> ssl.SSLContext:
         try:
-            context = ssl.create_default_context(cafile=self.ca)
+            file = self.ca
+            context = ssl.create_default_context(cafile=file)
             if self.cert is not None:
-                context.load_cert_chain(self.cert)
+                file = self.cert
+                context.load_cert_chain(file)
         except OSError as error:  # ssl.SSLError is one
-            fail(f"certificate cannot be used: {error}", USAGE)
+            fail(f"certificate {file} cannot be used: {getattr(error, 'reason', None) or error.strerror or error}", USAGE)
         if self.insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
@@ -86,6 +89,8 @@ def refusals_end_the_command() -> Iterator[None]:
     """A KafkaError becomes exit status 1, a ConnectFailure 3, a bad address 2."""
     try:
         yield
+    except AddressError as wrong:
+        fail(str(wrong), USAGE)
     except ConnectFailure as failure:
         fail(f"{failure}\n       `oncelog doctor --bootstrap …` looks for the cause", UNREACHABLE)
     except KafkaError as error:

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NoReturn
 
-REFUSED, USAGE, UNREACHABLE = 1, 2, 3
+from oncelog.broker.ending import REFUSED, UNREACHABLE, USAGE, tell
+
+__all__ = ["REFUSED", "UNREACHABLE", "USAGE", "Format", "done", "fail", "note", "show", "show_json"]
 
 
 class Format(StrEnum):
@@ -51,8 +53,7 @@ def note(message: str) -> None:
 
 def fail(message: str, status: int = REFUSED) -> NoReturn:
     """End the command with an error."""
-    sys.stderr.write(f"error: {message}\n")
-    raise SystemExit(status)
+    raise SystemExit(tell(message, status))
 
 
 def _print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:

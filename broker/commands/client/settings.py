@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 from oncelog.broker.commands.client.cluster import Cluster, check
+from oncelog.broker.commands.client.numbers import MAX_INT32, whole_number
 from oncelog.broker.commands.client.output import USAGE, fail
 from oncelog.protocol.api_keys import ApiKey
 
@@ -76,6 +77,7 @@ def alter_settings(cluster: Cluster, resource_type: int, name: str, to_set: Mapp
 
 def _node_for(cluster: Cluster, resource_type: int, name: str) -> Any:
     """Settings of one broker are asked of that broker."""
-    if resource_type in (BROKER, BROKER_LOGGER) and name.isdigit():
-        return cluster.node(int(name))
+    node_id = whole_number(name, MAX_INT32)
+    if resource_type in (BROKER, BROKER_LOGGER) and node_id is not None:
+        return cluster.node(node_id)
     return cluster.any()

@@ -12,15 +12,18 @@ from __future__ import annotations
 import itertools
 import socket
 import ssl
+import struct
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 from oncelog.broker.commands.client.sasl import Conversation, SaslClientError, conversation
+from oncelog.broker.ending import shortened
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 DEFAULT_PORT = 9092
+MAX_PORT = 65535
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 API_VERSIONS_AT_FIRST = 3
 # a TLS server that gets plain text answers with an alert record: 0x15 0x03 minor
@@ -50,18 +53,23 @@ class Security:
 PLAINTEXT = Security()
 
 
+class AddressError(ValueError):
+    """What was given as the address of a broker is none."""
+
+
 def parse_address(text: str) -> tuple[str, int]:
-    """`host:port`, `host` (port 9092) or `[v6]:port`. Raises ValueError."""
+    """`host:port`, `host` (port 9092) or `[v6]:port`. Raises AddressError."""
     text = text.strip()
+    shown = repr(shortened(text, 100))
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
         port = rest.removeprefix(":")
     else:
         host, _, port = text.rpartition(":") if ":" in text else (text, "", "")
     if not host:
-        raise ValueError(f"{text!r} is not HOST:PORT")
-    if port and not port.isdigit():
-        raise ValueError(f"{text!r} is not HOST:PORT: {port!r} is no port number")
+        raise AddressError(f"{shown} is not HOST:PORT")
+    if port and not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= MAX_PORT):
+        raise AddressError(f"{shown} is not HOST:PORT: a port is a number from 1 to {MAX_PORT}")
     return host, int(port or DEFAULT_PORT)
 
 
@@ -137,8 +145,15 @@ class WireClient:
         from oncelog.protocol import messages
 
         chosen = self.negotiate(key, max_version) if version is None else version
-        body = self.send_raw(key, chosen, messages.encode_request(key, chosen, request))
-        return messages.decode_response(key, chosen, body)
+        try:
+            encoded = messages.encode_request(key, chosen, request)
+        except (struct.error, OverflowError) as error:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{key.name} cannot carry a value that large ({error})") from error
+        body = self.send_raw(key, chosen, encoded)
+        try:
+            return messages.decode_response(key, chosen, body)
+        except (ValueError, IndexError, struct.error) as error:
+            raise ConnectFailure("request", self.address, f"answered {key.name} with something that cannot be read ({error})") from error
 
     def send_raw(self, key: ApiKey, version: int, body: bytes | bytearray | memoryview) -> memoryview:
         """Send an encoded body, return the body of the answer."""
@@ -156,8 +171,9 @@ class WireClient:
     def _open(self) -> socket.socket:
         try:
             addresses = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        except OSError as error:
-            raise ConnectFailure("dns", self.address, f"the name {self.host!r} cannot be resolved ({_why(error)})") from error
+        except (OSError, ValueError) as error:  # a name that is no name is a ValueError
+            shown = ConnectFailure("dns", shortened(self.address, 100), f"the name cannot be resolved ({_why(error)})")
+            raise shown from error
         last: OSError | None = None
         for family, kind, protocol, _, address in addresses:
             opened = socket.socket(family, kind, protocol)
@@ -187,12 +203,10 @@ class WireClient:
             raise ConnectFailure("tls", self.address, f"the certificate is not accepted: {error.verify_message}") from error
         except OSError as error:
             plain.close()
-            why = (
-                "TLS handshake failed; the port may speak plain text"
-                if not isinstance(error, TimeoutError)
-                else "no answer to the TLS handshake"
-            )
-            raise ConnectFailure("tls", self.address, f"{why} ({error})") from error
+            if isinstance(error, TimeoutError):
+                raise ConnectFailure("tls", self.address, "no answer to the TLS handshake") from error
+            why = getattr(error, "reason", None) or _why(error)
+            raise ConnectFailure("tls", self.address, f"TLS handshake failed; the port may speak plain text ({why})") from error
 
     def _learn_versions(self) -> None:
         from oncelog.protocol import messages
@@ -317,8 +331,8 @@ def _read_uvarint(frame: memoryview, position: int) -> tuple[int, int]:
         shift += 7
 
 
-def _why(error: OSError | None) -> str:
-    return "no address" if error is None else str(error.strerror or error)
+def _why(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)
 
 
 def _own_version() -> str:
