@@ -184,7 +184,7 @@ def trials(path: tuple[str, ...], folder: Path, serve_port: int) -> Iterator[lis
     yield [*path, *base, "--no-such-option"]
     yield [*path, *base, NOT_UTF8, "superfluous", "--"]
     for option in known:
-        if option.name in SHARED and path not in THOSE_TRY_SHARED:
+        if option.name == "--follow" or (option.name in SHARED and path not in THOSE_TRY_SHARED):  # --follow is meant to stay
             continue
         values = hostile(option, folder)
         rest = [each for name, value in usuals.items() if name != option.name for each in ([name, value] if value else [name])]
