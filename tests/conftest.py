@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import pytest_timeout
-from oncelog.spark_jobs.patience import Patience
+from oncelog.spark_jobs.demo_parts.patience import Patience
 from support.process import BrokerProcess
 
 FAMILIES = ("unit", "wire", "clients", "sim", "crash", "spark", "bench", "referee")

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import ConsumerGroupTopicPartitions as GroupPartitions
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
-from oncelog.spark_jobs.patience import Patience
+from oncelog.spark_jobs.demo_parts.patience import Patience
 from support.process import wait_until
 
 SECONDS = 15.0

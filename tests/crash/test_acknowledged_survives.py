@@ -7,7 +7,7 @@ from collections import Counter
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from oncelog.spark_jobs.patience import Patience
+from oncelog.spark_jobs.demo_parts.patience import Patience
 from support.process import BrokerProcess
 
 PARTITIONS = 3

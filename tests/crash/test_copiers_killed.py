@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from oncelog.spark_jobs.patience import Patience
+from oncelog.spark_jobs.demo_parts.patience import Patience
 from support import copier
 from support.process import BrokerProcess, wait_until
 

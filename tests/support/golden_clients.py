@@ -17,7 +17,7 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.messages.classes import MessageBase
 from oncelog.protocol.primitives import MalformedRequest, crc32c
-from oncelog.spark_jobs.patience import Patience
+from oncelog.spark_jobs.demo_parts.patience import Patience
 
 from support.golden_clients_compare import (
     NO_UUID,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from oncelog.spark_jobs.patience import Patience
+from oncelog.spark_jobs.demo_parts.patience import Patience
 
 
 def output(command: Sequence[str], folder: Path | None = None, seconds: float = 100, given: str | None = None) -> str:

@@ -20,7 +20,7 @@ from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.messages.classes import MessageBase
 from oncelog.protocol.names import CONSUMER_OFFSETS
 from oncelog.protocol.primitives import crc32c
-from oncelog.spark_jobs.patience import Patience
+from oncelog.spark_jobs.demo_parts.patience import Patience
 
 from support.wire import Connection
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.spark_jobs.patience import Patience
+from oncelog.spark_jobs.demo_parts.patience import Patience
 
 CLIENT_ID = "wire"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.spark_jobs.patience import Patience
+from oncelog.spark_jobs.demo_parts.patience import Patience
 from support.process import BrokerProcess
 from support.simbroker import build
 from support.wire import Connection

@@ -11,7 +11,7 @@ import pytest
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.records import build_batch
-from oncelog.spark_jobs.patience import Patience
+from oncelog.spark_jobs.demo_parts.patience import Patience
 from support.process import BrokerProcess, wait_until
 from support.wire import Connection
 
