@@ -51,7 +51,8 @@ class _Lost(NamedTuple):
 
 
 class LostMarkers:
-    """Of one segment among `segments`, before `holes` are taken out of it. `log_end`: where the log ended, -1: not known."""
+    """Of one segment among `segments`, before `holes` are taken out of it. `log_end`: where the log ended, -1: not known. `durable`: what
+    a power cut took from there on was never acknowledged, and a marker does not come back without the records in front of it."""
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class LostMarkers:
         segment: Segment,
         holes: Sequence[Hole],
         log_end: int,
+        durable: int,
         others: Sequence[AbortedTxn],
     ) -> None:
         self._fs = fs
@@ -68,7 +70,8 @@ class LostMarkers:
         self._holes = holes
         slot = next(number for number, one in enumerate(segments) if one is segment)
         self._next_base = segments[slot + 1].base_offset if slot + 1 < len(segments) else log_end if log_end >= 0 else _FAR
-        self._sealed = slot + 1 < len(segments)
+        self._sealed = slot + 1 < len(segments) and self._next_base <= durable
+        self._durable = durable
         self._state = state_at(fs, segment.folder, segments[:slot], segments[0].base_offset, segment.base_offset)
         self._timestamp, self._leader_epoch = 0, 0
 
@@ -108,7 +111,7 @@ class LostMarkers:
         )
 
     def _lost_in(self, hole: Hole) -> list[_Lost]:
-        resumed = hole.resumed if hole.resumed >= 0 else self._next_base
+        resumed = hole.resumed if hole.resumed >= 0 else min(self._next_base, self._durable)
         behind = resumed if hole.resumed >= 0 or self._sealed else _FAR
         aborted = [entry for entry in self._aborted if hole.first <= entry.last_offset < resumed]
         opened = {producer_id: (epoch, first) for producer_id, epoch, first in self._state.open_transactions()}
@@ -200,8 +203,9 @@ def markers_again(
     segment: Segment,
     holes: Sequence[Hole],
     log_end: int,
+    durable: int = _FAR,
     others: Sequence[AbortedTxn] = (),
 ) -> list[list[bytes]]:
     """Of every hole in `segment`, one of `segments`: the marker batches that are to stand there. `others` were aborted in segments that are
     gone. Raises OSError."""
-    return LostMarkers(fs, segments, segment, holes, log_end, others).made_again()
+    return LostMarkers(fs, segments, segment, holes, log_end, durable, others).made_again()

@@ -200,6 +200,8 @@ def _check(
     durable = max(remembered.recovery_point, remembered.high_watermark)
     end = segments[0].base_offset
     markers = partial(markers_again, fs, list(segments), log_end=durable if remembered.clean else -1, others=orphans)
+    if not remembered.clean:
+        markers = partial(markers, durable=durable)
     for slot, segment in enumerate(segments[:first_dirty]):
         following = segments[slot + 1].base_offset
         end = _end_of_sealed(segment)

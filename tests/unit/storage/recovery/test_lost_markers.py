@@ -147,6 +147,38 @@ def test_an_open_transaction_stays_open(tmp_path: Path, clean: bool) -> None:
     assert len(markers(kit.log)) == 1
 
 
+@pytest.mark.parametrize("rolled", [False, True], ids=["active", "sealed"])
+@pytest.mark.parametrize("commit", [False, True], ids=["abort", "commit"])
+@pytest.mark.parametrize("lost", [(-4,), (-2,), (-4, -3, -2, -1), (-4, -1)], ids=str)
+def test_a_marker_does_not_outlive_what_a_power_cut_took_in_front_of_it(
+    tmp_path: Path, lost: tuple[int, ...], commit: bool, rolled: bool
+) -> None:
+    """Nothing of it was acknowledged: the log ends where the first write is lost, and the transaction is as open as it was there."""
+    kit = filled(tmp_path, "ca", epochs=False)
+    kit.append(4, pid=7, txn=True)
+    kit.manager._upkeep.write_checkpoints(everything=True)
+    safe, seen = kit.log.log_end_offset, committed(kit.log)
+    kit.append(5, pid=7, txn=True)
+    kit.append()
+    kit.append()
+    kit.mark(7, commit)
+    if rolled:
+        kit.log.roll(kit.clock.now_ms)
+        kit.append()
+    kit.kill()
+    place = Partition(kit.data_dir, str(TP))
+    for index in lost:
+        place.change(index, lambda batch: batch.__setitem__(slice(61, 70), bytes(9)), number=OLD, crc=False)
+    end = safe + min(4 + index for index in lost)
+    for _ in range(2):
+        kit.start()
+        assert kit.log.log_end_offset == end
+        assert [first for _, _, first in kit.log.open_transactions()] == [kit.log.last_stable_offset] == [safe - 1]
+        assert committed(kit.log) == seen
+        assert len(markers(kit.log)) == 2
+        kit.kill()
+
+
 def test_headers_of_a_restored_log_are_in_order(tmp_path: Path) -> None:
     kit = filled(tmp_path, "cacaca", epochs=True)
     stop(kit, clean=False)
