@@ -52,7 +52,7 @@ check: $(VENV)/.dev ## format, lint, types, unit and wire tests; under a minute
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m oncelog.broker.docs --check
+	$(BIN)/python -m tools.docs --check
 	$(call pytest,(unit or wire) and not slow,tests/unit tests/wire)
 
 clients: $(VENV)/.dev ## stock clients, Python and otherwise
@@ -93,8 +93,8 @@ fuzz: $(VENV)/.dev ## 10 minutes of malformed requests
 abuse: $(VENV)/.dev ## clients that mean harm: the broker's memory, and what others notice (ARGS='--seconds 30 drips')
 	$(BIN)/python -m tests.abuse $(ARGS)
 
-docs: $(VENV)/.base ## the generated tables and charts
-	$(BIN)/python -m oncelog.broker.docs
+docs: $(VENV)/.base ## the generated files: APIs, settings, states
+	$(BIN)/python -m tools.docs
 
 lock: $(BIN)/python ## the locked requirements again (needs uv)
 	$(PIP) uv && PATH="$(CURDIR)/$(BIN):$$PATH" .ci/lock

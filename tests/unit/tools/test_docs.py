@@ -1,20 +1,21 @@
-"""The generated tables of the README."""
+"""The generated files, and the rows of their tables."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from oncelog.broker import docs
 from oncelog.broker.net.dispatch import ApiRegistry
 from oncelog.broker.settings.broker import SECTIONS
-from oncelog.broker.support_table import NOTES, api_rows, read_reference, setting_rows
+
+from tools import docs
+from tools.support_table import GOLDEN, NOTES, api_rows, read_reference, setting_rows
 
 pytestmark = pytest.mark.unit
 
 
 def test_every_api_has_a_row_with_our_versions_and_kafkas() -> None:
-    rows = {row.key: row for row in api_rows(read_reference(docs.GOLDEN))}
+    rows = {row.key: row for row in api_rows(read_reference(GOLDEN))}
     assert {one.key for one in ApiRegistry().declared()} <= rows.keys()
     assert (rows[32].ours, rows[32].kafkas, rows[32].name) == ("1-4", "1-4", "DescribeConfigs")
     assert (rows[35].ours, rows[35].kafkas) == ("1-5", "1-5")
@@ -23,7 +24,7 @@ def test_every_api_has_a_row_with_our_versions_and_kafkas() -> None:
 
 
 def test_no_api_claims_a_version_that_kafka_lacks() -> None:
-    reference = read_reference(docs.GOLDEN)
+    reference = read_reference(GOLDEN)
     for one in ApiRegistry().declared():
         if one.key in reference:
             _, lowest, highest = reference[one.key]
@@ -39,19 +40,21 @@ def test_every_setting_has_a_row_with_its_meaning() -> None:
     assert "log.segment.bytes (topic: segment.bytes)" in [row.name for row in rows]
 
 
-def test_blocks_are_made_anew_and_what_stands_around_them_stays() -> None:
-    text = "before\n<!-- generated: apis -->\nold\n<!-- /generated: apis -->\nafter\n"
-    made = docs.regenerated(text)
-    assert made.startswith("before\n<!-- generated: apis -->\n| Key | API |")
-    assert made.endswith("|\n<!-- /generated: apis -->\nafter\n")
-    assert docs.regenerated(made) == made
+def test_the_generated_files_are_fresh(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (docs.main(["--check"]), capsys.readouterr().err) == (0, "")
 
 
-def test_a_stale_readme_is_an_error_until_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text("<!-- generated: settings -->\n<!-- /generated: settings -->\n")
-    monkeypatch.setattr(docs, "README", readme)
-    assert docs.main(["--check"]) == 1
-    assert docs.main([]) == 0
-    assert docs.main(["--check"]) == 0
-    assert docs.main(["--what"]) == 2
+def test_a_stale_file_is_named_until_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in docs.GENERATED:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    assert docs.main([], tmp_path) == 0
+    assert docs.main(["--check"], tmp_path) == 0
+    (tmp_path / "broker" / "APIS.md").write_text("old\n")
+    (tmp_path / "broker" / "SETTINGS.md").unlink()
+    assert docs.main(["--check"], tmp_path) == 1
+    assert capsys.readouterr().err == "".join(
+        f"{name} is stale: run `python -m tools.docs`\n" for name in ("broker/APIS.md", "broker/SETTINGS.md")
+    )
+    assert docs.main([], tmp_path) == 0
+    assert docs.main(["--check"], tmp_path) == 0
+    assert docs.main(["--what"], tmp_path) == 2

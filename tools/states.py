@@ -1,20 +1,16 @@
-"""Prints STATES.md from the transition tables: `python -m oncelog.coordinator.states_doc`; a test checks that the file is not stale."""
+"""coordinator/STATES.md: tables and charts of the coordinators' states, rendered from the transition tables."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from oncelog.coordinator.groups.classic.state import TRANSITIONS as GROUP_TRANSITIONS
 from oncelog.coordinator.groups.classic.state import ClassicGroupState, GroupEvent, GroupOutcome
 from oncelog.coordinator.txn.state import STORED_STATES, TRANSITIONS, Event, Outcome, TransactionState
 from oncelog.protocol.errors import ErrorCode
 
-PATH = Path(__file__).with_name("STATES.md")
-
 _INTRODUCTION = """\
 # States of a transactional id
 
-Generated from `txn/state.py` by `python -m oncelog.coordinator.states_doc`. A cell is the answer, and the state that
+Generated from `txn/state.py` by `python -m tools.docs`. A cell is the answer, and the state that
 follows if it changes (`-> State`); `0` is success, a dot is success without any change. Codes: {codes}.
 
 The table is looked at after the checks that do not depend on the state: unknown id (49), producer id (49), epoch (90), and
@@ -24,7 +20,7 @@ The table is looked at after the checks that do not depend on the state: unknown
 _GROUPS = """\
 # States of a classic group
 
-Generated from `classic/state.py`. A cell is the answer, and the state that follows if it changes; `parked` is kept waiting, a dash
+Generated from `groups/classic/state.py`. A cell is the answer, and the state that follows if it changes; `parked` is kept waiting, a dash
 is nothing. Codes: {codes}.
 """
 
@@ -90,7 +86,3 @@ def _chart() -> str:
         target = "[*]" if following is _DEAD else following.wire_name
         lines.append(f"    {state.wire_name} --> {target}: {' / '.join(events)}")
     return "\n".join([*lines, "```", ""])
-
-
-if __name__ == "__main__":
-    PATH.write_text(render(), encoding="utf-8")
