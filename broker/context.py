@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from oncelog.broker.settings.client_quotas import ClientQuotas
     from oncelog.broker.settings.dynamic import DynamicConfig
     from oncelog.broker.topics.metadata_cache import MetadataCache
-    from oncelog.coordinator.groups.service import GroupCoordinator
-    from oncelog.coordinator.txn.service import TransactionService
+    from oncelog.coordinator.groups.service import GroupService
+    from oncelog.coordinator.txn.service import TxnService
     from oncelog.storage.directory.manager import LogManager
     from oncelog.storage.env import Env
     from oncelog.storage.files.metadata_store import MetadataStore
@@ -73,8 +73,8 @@ class BrokerContext:
     env: Env
     config: BrokerConfig
     logs: LogManager
-    transactions: TransactionService
-    groups: GroupCoordinator
+    transactions: TxnService
+    groups: GroupService
     store: MetadataStore
     node_id: int
     cluster_id: str

@@ -21,9 +21,9 @@ from oncelog.broker.process.metrics import Metrics
 from oncelog.broker.settings.broker import SECTIONS, BrokerConfig
 from oncelog.broker.settings.listeners import Endpoint, ListenerConfig
 from oncelog.broker.topics.metadata_cache import MetadataCache
-from oncelog.coordinator.groups.service import GroupCoordinator
+from oncelog.coordinator.groups.service import GroupService
 from oncelog.coordinator.txn.producer_ids import kept_in
-from oncelog.coordinator.txn.service import TransactionService
+from oncelog.coordinator.txn.service import TxnService
 from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env
 from oncelog.storage.log.flush import Flusher
@@ -111,8 +111,8 @@ class Broker:
 
     def _build_coordinators(self) -> None:
         context = self.context
-        context.transactions = TransactionService(self.env, self.logs, self.config.txn, kept_in(context.store))
-        context.groups = GroupCoordinator(self.env, self.logs, self.config.group)
+        context.transactions = TxnService(self.env, self.logs, self.config.txn, kept_in(context.store))
+        context.groups = GroupService(self.env, self.logs, self.config.group)
         context.groups.overrides = context.dynamic_configs.group_values
         context.transactions.on_offsets_marker(context.groups.replay_marker)
         context.groups.start()

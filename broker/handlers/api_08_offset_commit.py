@@ -14,7 +14,7 @@ from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.replies import then
 from oncelog.broker.handlers.shared.topic_access import may_topic
 from oncelog.broker.net.dispatch import api
-from oncelog.coordinator.groups.offset_state import OffsetToCommit
+from oncelog.coordinator.groups.offsets.state import OffsetToCommit
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -15,7 +15,7 @@ from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.replies import all_of, then
 from oncelog.broker.handlers.shared.topic_access import may_topic
 from oncelog.broker.net.dispatch import api
-from oncelog.coordinator.groups.offset_requests import FetchedOffset
+from oncelog.coordinator.groups.offsets.service import FetchedOffset
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

@@ -14,7 +14,7 @@ from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.replies import then
 from oncelog.broker.net.dispatch import api
-from oncelog.coordinator.txn.init import InitProducerIdResult
+from oncelog.coordinator.txn.init_producer_id import InitProducerIdResult
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -13,7 +13,7 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.replies import then
 from oncelog.broker.net.dispatch import api
-from oncelog.coordinator.txn.end import EndTxnResult
+from oncelog.coordinator.txn.end_txn import EndTxnResult
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

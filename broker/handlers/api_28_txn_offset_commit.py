@@ -14,7 +14,7 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.replies import all_of, then
 from oncelog.broker.net.dispatch import api
-from oncelog.coordinator.groups.offset_state import OffsetToCommit
+from oncelog.coordinator.groups.offsets.state import OffsetToCommit
 from oncelog.coordinator.runtime import LogPosition
 from oncelog.coordinator.txn.old_errors import txn_offset_commit_error
 from oncelog.protocol import messages

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from oncelog.coordinator.groups.classic.state import ClassicGroupState
 from oncelog.coordinator.groups.config import GroupConfig
-from oncelog.coordinator.groups.offset_state import tombstone
+from oncelog.coordinator.groups.offsets.state import tombstone
 from oncelog.coordinator.groups.shard import GroupShard, group_tombstone
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from oncelog.coordinator.groups.consumer.service import ConsumerGroups
+    from oncelog.coordinator.groups.consumer.service import ConsumerGroupService
 
 _log = logging.getLogger(__name__)
 _E = ErrorCode
@@ -29,7 +29,7 @@ class GroupRemoval:
         self,
         runtime: CoordinatorRuntime[GroupShard],
         config: GroupConfig,
-        consumer: Callable[[], ConsumerGroups],
+        consumer: Callable[[], ConsumerGroupService],
         forget: Callable[[str], None],
     ) -> None:
         self._runtime = runtime

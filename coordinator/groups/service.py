@@ -1,7 +1,7 @@
 """The group coordinator: what request handlers call.
 
 Its parts do the work: `classic/service` and `consumer/service` (the groups of the two protocols; here is decided whose a request is),
-`groups/offset_requests`, `groups/listing` and `groups/removal`.
+`offsets/service`, `listing` and `removal`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from oncelog.coordinator.groups.classic.join import JoinGroup
 from oncelog.coordinator.groups.classic.join import refuse as refuse_join
 from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember, SyncGroup
-from oncelog.coordinator.groups.classic.service import ClassicGroups
+from oncelog.coordinator.groups.classic.service import ClassicGroupService
 from oncelog.coordinator.groups.classic.state import ClassicGroup, JoinGroupResult, SyncGroupResult
 from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.listing import GroupListing
-from oncelog.coordinator.groups.offset_requests import GroupOffsets
+from oncelog.coordinator.groups.offsets.service import OffsetService
 from oncelog.coordinator.groups.removal import GroupRemoval
 from oncelog.coordinator.groups.shard import GroupShard, loaded_shard
 from oncelog.coordinator.result import Result
@@ -31,13 +31,13 @@ from oncelog.storage.env import Env
 
 if TYPE_CHECKING:
     from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
-    from oncelog.coordinator.groups.consumer.service import ConsumerGroups, DescribedConsumerGroup, Visible
+    from oncelog.coordinator.groups.consumer.service import ConsumerGroupService, DescribedConsumerGroup, Visible
     from oncelog.coordinator.groups.consumer.state import ConsumerGroup
 
 _E = ErrorCode
 
 
-class GroupCoordinator:
+class GroupService:
     """Until `start()` returned every request is told that the coordinator is loading."""
 
     def __init__(self, env: Env, logs: LogManager, config: GroupConfig) -> None:
@@ -46,21 +46,21 @@ class GroupCoordinator:
             env, logs, CONSUMER_OFFSETS, config.offsets_topic_num_partitions, config.topic_configs(), GroupShard
         )
         self.overrides: Callable[[str], Mapping[str, str]] = lambda _group_id: {}
-        self.offsets = GroupOffsets(self.runtime, config, lambda: self.consumer)
+        self.offsets = OffsetService(self.runtime, config, lambda: self.consumer)
         self.listing = GroupListing(self.runtime)
         self.removal = GroupRemoval(self.runtime, config, lambda: self.consumer, self._forget)
-        self._classic = ClassicGroups(self.runtime, config)
+        self._classic = ClassicGroupService(self.runtime, config)
         self._env = env
         self._topics = logs.topics
 
     # -- life
 
     @cached_property
-    def consumer(self) -> ConsumerGroups:
+    def consumer(self) -> ConsumerGroupService:
         """Groups of the consumer protocol (KIP-848); made when the first one is met, because a start without any must not wait for them."""
-        from oncelog.coordinator.groups.consumer.service import ConsumerGroups
+        from oncelog.coordinator.groups.consumer.service import ConsumerGroupService
 
-        made = ConsumerGroups(self.runtime, self.config, self._topics, self._dissolve, self._classic.revive)
+        made = ConsumerGroupService(self.runtime, self.config, self._topics, self._dissolve, self._classic.revive)
         made.overrides = lambda group_id: self.overrides(group_id)
         made.start()
         return made

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from oncelog.coordinator.groups.classic.rebalance import become_stable
 from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState, ClassicMember, MemberProtocol
-from oncelog.coordinator.groups.offset_state import Offsets
+from oncelog.coordinator.groups.offsets.state import Offsets
 from oncelog.coordinator.result import CoordinatorRecord
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.internal.consumer_groups import (

@@ -2,7 +2,7 @@
 
 Each returns a `Result`: the answer, the records that must be durable before it is given, and effects. Whoever carries the
 decision out appends the records, replays them into the shard, writes markers where `WriteMarkers` asks for them and marks the id
-as pending meanwhile. The chart of states is in `txn/state.py`; how epochs move is in `txn/init.py` and `txn/end.py`.
+as pending meanwhile. The chart of states is in `txn/state.py`; how epochs move is in `txn/init_producer_id.py` and `txn/end_txn.py`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from oncelog.coordinator.result import CoordinatorRecord, Result
-from oncelog.coordinator.txn import end, init
+from oncelog.coordinator.txn import end_txn, init_producer_id
 from oncelog.coordinator.txn.config import TxnConfig
-from oncelog.coordinator.txn.end import EndTxn, EndTxnResult
-from oncelog.coordinator.txn.init import InitProducerId, InitProducerIdResult
+from oncelog.coordinator.txn.end_txn import EndTxn, EndTxnResult
+from oncelog.coordinator.txn.init_producer_id import InitProducerId, InitProducerIdResult
 from oncelog.coordinator.txn.shard import TransactionLogFormat, TxnShard
 from oncelog.coordinator.txn.state import MAX_CLIENT_EPOCH, TRANSITIONS, Event, TransactionMetadata, TransactionState
 from oncelog.protocol.errors import ErrorCode
@@ -59,7 +59,7 @@ class AddPartitions:
     client_version: int = 0
 
 
-class TxnCoordinator:
+class TxnDecisions:
     """`new_producer_id` hands out an id nobody had; KafkaError(COORDINATOR_LOAD_IN_PROGRESS) when it cannot."""
 
     def __init__(self, config: TxnConfig, new_producer_id: Callable[[], int]) -> None:
@@ -74,21 +74,21 @@ class TxnCoordinator:
         assert request.transactional_id is not None
         txn = shard.get(request.transactional_id)
         if txn is None:
-            return self._initialized(init.created(request, self._new_producer_id(), now_ms))
+            return self._initialized(init_producer_id.created(request, self._new_producer_id(), now_ms))
         if shard.is_pending(txn.transactional_id):
             return Result(InitProducerIdResult(ErrorCode.CONCURRENT_TRANSACTIONS))
         txn = shard.with_last_epoch(txn)
-        if not init.is_plausible(txn, request):
+        if not init_producer_id.is_plausible(txn, request):
             return Result(InitProducerIdResult(ErrorCode.PRODUCER_FENCED))
         outcome = TRANSITIONS[txn.state, Event.INIT_KEEP if request.keep_prepared else Event.INIT]
         if outcome.next_state is TransactionState.PREPARE_ABORT:
             aborted = self._fence(txn, "InitProducerId", request.client, now_ms)
             return Result(InitProducerIdResult(outcome.error), aborted.records, aborted.effects)
         if outcome.next_state is TransactionState.ONGOING:
-            return self._kept(txn, init.kept(txn, request, self._new_producer_id, now_ms), request)
+            return self._kept(txn, init_producer_id.kept(txn, request, self._new_producer_id, now_ms), request)
         if outcome.error is not ErrorCode.NONE:
             return Result(InitProducerIdResult(outcome.error))
-        renewed = init.renewed(txn, request, self._new_producer_id, now_ms)
+        renewed = init_producer_id.renewed(txn, request, self._new_producer_id, now_ms)
         if renewed is None:
             return Result(InitProducerIdResult(ErrorCode.PRODUCER_FENCED))
         effects = () if request.has_pair else (_fenced(txn, "InitProducerId of a new instance", request.client),)
@@ -131,7 +131,7 @@ class TxnCoordinator:
     def end_txn(self, shard: TxnShard, request: EndTxn, now_ms: int) -> Result[EndTxnResult]:
         """Commit or abort. The answer is the pair to use next, for a repeated request the same as the first time."""
         txn = shard.get(request.transactional_id)
-        outcome = end.verdict(txn, request, pending=shard.is_pending(request.transactional_id))
+        outcome = end_txn.verdict(txn, request, pending=shard.is_pending(request.transactional_id))
         if outcome.error is not ErrorCode.NONE:
             return Result(EndTxnResult(outcome.error))
         assert txn is not None
@@ -139,7 +139,7 @@ class TxnCoordinator:
             if txn.producer_epoch > MAX_CLIENT_EPOCH:  # aborted at level 0, whose records cannot name the next producer id
                 return Result(EndTxnResult(ErrorCode.PRODUCER_FENCED))
             return Result(EndTxnResult(ErrorCode.NONE, txn.producer_id, txn.producer_epoch))
-        prepared = end.ended(txn, outcome.next_state, request, self._new_producer_id, now_ms)
+        prepared = end_txn.ended(txn, outcome.next_state, request, self._new_producer_id, now_ms)
         return Result(
             EndTxnResult(ErrorCode.NONE, *prepared.pair_after_end()),
             (self._record(prepared),),
@@ -208,7 +208,7 @@ class TxnCoordinator:
 
     def _fence(self, txn: TransactionMetadata, why: str, by: str, now_ms: int, at_least_epoch: int = 0) -> Result[None]:
         level = self._config.transaction_version
-        aborted = end.fenced(txn, level, self._new_producer_id, now_ms, at_least_epoch=at_least_epoch)
+        aborted = end_txn.fenced(txn, level, self._new_producer_id, now_ms, at_least_epoch=at_least_epoch)
         return Result(None, (self._record(aborted),), (_fenced(txn, why, by), WriteMarkers(txn.transactional_id)))
 
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 
 from oncelog.coordinator.runtime import CoordinatorRuntime, LogPosition
-from oncelog.coordinator.txn.decisions import TxnCoordinator
+from oncelog.coordinator.txn.decisions import TxnDecisions
 from oncelog.coordinator.txn.markers import Marker, MarkerChannel, markers_of
 from oncelog.coordinator.txn.shard import TxnShard
 from oncelog.protocol.errors import KafkaError
@@ -49,12 +49,12 @@ class MarkerPhase:
     def __init__(
         self,
         runtime: CoordinatorRuntime[TxnShard],
-        coordinator: TxnCoordinator,
+        decisions: TxnDecisions,
         channel: MarkerChannel,
         when_durable: Callable[[TopicPartition, int, Callable[[KafkaError | None], None]], None],
     ) -> None:
         self._runtime = runtime
-        self._coordinator = coordinator
+        self._decisions = decisions
         self._channel = channel
         self._when_durable = when_durable
         self._endings: dict[str, _Ending] = {}
@@ -112,9 +112,7 @@ class MarkerPhase:
             self._retry_later(transactional_id, ending)
             return
         try:
-            written = self._runtime.write(
-                transactional_id, lambda shard, now_ms: self._coordinator.complete(shard, transactional_id, now_ms)
-            )
+            written = self._runtime.write(transactional_id, lambda shard, now_ms: self._decisions.complete(shard, transactional_id, now_ms))
         except KafkaError as error:
             _log.warning("completion delayed transactional_id=%s error=%s", transactional_id, error)
             self._retry_later(transactional_id, ending)

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from oncelog.coordinator.runtime import CoordinatorRuntime
-from oncelog.coordinator.txn.decisions import TxnCoordinator
+from oncelog.coordinator.txn.decisions import TxnDecisions
 from oncelog.coordinator.txn.marker_channel import LocalMarkerChannel
 from oncelog.coordinator.txn.marker_phase import MarkerPhase
 from oncelog.coordinator.txn.markers import Marker, OpenTransaction, Restore, resolve
@@ -27,21 +27,21 @@ from oncelog.storage.directory.manager import LogManager
 _log = logging.getLogger(__name__)
 
 
-class Recovery:
+class TxnRecovery:
     """Runs once, between loading and serving. Lost markers are on disk when it ends; what else it writes becomes durable in order, like
     everything."""
 
     def __init__(
         self,
         runtime: CoordinatorRuntime[TxnShard],
-        coordinator: TxnCoordinator,
+        decisions: TxnDecisions,
         logs: LogManager,
         markers: MarkerPhase,
         channel: LocalMarkerChannel,
         producer_ids: ProducerIds,
     ) -> None:
         self._runtime = runtime
-        self._coordinator = coordinator
+        self._decisions = decisions
         self._logs = logs
         self._markers = markers
         self._channel = channel
@@ -115,7 +115,7 @@ class Recovery:
         _log.warning("partitions added again transactional_id=%s partitions=%s", transactional_id, ",".join(map(str, partitions)))
         try:
             self._runtime.write(
-                transactional_id, lambda shard, now_ms: self._coordinator.restore(shard, transactional_id, partitions, now_ms)
+                transactional_id, lambda shard, now_ms: self._decisions.restore(shard, transactional_id, partitions, now_ms)
             )
         except KafkaError as error:  # the log is offline; the next start tries again
             _log.error("partitions not added transactional_id=%s error=%s", transactional_id, error)

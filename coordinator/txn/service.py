@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from oncelog.coordinator.result import Result
 from oncelog.coordinator.runtime import CoordinatorRuntime, Deferred, LogPosition, Reply, Written, coordinator_error
-from oncelog.coordinator.txn import init
+from oncelog.coordinator.txn import init_producer_id
 from oncelog.coordinator.txn.admin_markers import AdminMarkers
 from oncelog.coordinator.txn.config import TxnConfig
-from oncelog.coordinator.txn.decisions import AddPartitions, Fenced, Remember, TxnCoordinator, WriteMarkers
-from oncelog.coordinator.txn.end import EndTxn, EndTxnResult
-from oncelog.coordinator.txn.init import InitProducerId, InitProducerIdResult
+from oncelog.coordinator.txn.decisions import AddPartitions, Fenced, Remember, TxnDecisions, WriteMarkers
+from oncelog.coordinator.txn.end_txn import EndTxn, EndTxnResult
+from oncelog.coordinator.txn.init_producer_id import InitProducerId, InitProducerIdResult
 from oncelog.coordinator.txn.marker_channel import LocalMarkerChannel, OffsetsMarkerListener
 from oncelog.coordinator.txn.marker_phase import MarkerPhase
 from oncelog.coordinator.txn.producer_ids import ProducerIds
@@ -29,9 +29,9 @@ from oncelog.coordinator.txn.queries import (
     describe_transaction,
     list_transactions,
 )
-from oncelog.coordinator.txn.recovery import Recovery
+from oncelog.coordinator.txn.recovery import TxnRecovery
 from oncelog.coordinator.txn.shard import TxnShard
-from oncelog.coordinator.txn.timeouts import TransactionTimeouts
+from oncelog.coordinator.txn.timeouts import TxnTimeouts
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TRANSACTION_STATE, TopicPartition
 from oncelog.storage.directory.manager import LogManager
@@ -42,7 +42,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class TransactionService:
+class TxnService:
     """`producer_ids` must be durable. Until `start()` returned every request is told that the coordinator is loading."""
 
     def __init__(self, env: Env, logs: LogManager, config: TxnConfig, producer_ids: ProducerIds) -> None:
@@ -55,10 +55,10 @@ class TransactionService:
         self._logs = logs
         self._ids = producer_ids
         self._counts = TransactionMetrics()
-        self._coordinator = TxnCoordinator(config, self._new_producer_id)
+        self._decisions = TxnDecisions(config, self._new_producer_id)
         self._channel = LocalMarkerChannel(logs.log)
-        self._markers = MarkerPhase(self.runtime, self._coordinator, self._channel, self._when_log_durable)
-        self._timeouts = TransactionTimeouts(self.runtime, config, self._abort_timed_out, self._expire)
+        self._markers = MarkerPhase(self.runtime, self._decisions, self._channel, self._when_log_durable)
+        self._timeouts = TxnTimeouts(self.runtime, config, self._abort_timed_out, self._expire)
         self._admin = AdminMarkers(self.runtime, logs.log, self._channel, self._abort_for_marker)
 
     # -- life
@@ -66,7 +66,7 @@ class TransactionService:
     def start(self) -> None:
         """Load, hand out no producer id twice, and mend what a crash left: afterwards no transaction is half ended."""
         self.runtime.load()
-        Recovery(self.runtime, self._coordinator, self._logs, self._markers, self._channel, self._ids).run()
+        TxnRecovery(self.runtime, self._decisions, self._logs, self._markers, self._channel, self._ids).run()
         self._timeouts.start()
 
     def on_offsets_marker(self, listener: OffsetsMarkerListener) -> None:
@@ -103,7 +103,7 @@ class TransactionService:
             keep_prepared=keep_prepared,
             client=client,
         )
-        refusal = init.refuse(request, self.config)
+        refusal = init_producer_id.refuse(request, self.config)
         if refusal is not ErrorCode.NONE:
             return InitProducerIdResult(refusal)
         if transactional_id is None:
@@ -114,7 +114,7 @@ class TransactionService:
         self._counts.initialized += 1
         return self._carry_out(
             transactional_id,
-            lambda shard, now_ms: self._coordinator.init_producer_id(shard, request, now_ms),
+            lambda shard, now_ms: self._decisions.init_producer_id(shard, request, now_ms),
             InitProducerIdResult,
             exclusive=True,
         ).reply()
@@ -143,7 +143,7 @@ class TransactionService:
         request = AddPartitions(transactional_id, producer_id, producer_epoch, frozenset(partitions))
         if self.runtime.loading:
             return dict.fromkeys(request.partitions, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        return self._coordinator.verify_partitions(self.runtime.shard_of(transactional_id), request)
+        return self._decisions.verify_partitions(self.runtime.shard_of(transactional_id), request)
 
     def end_txn(
         self, transactional_id: str, producer_id: int, producer_epoch: int, commit: bool, *, api_version: int
@@ -159,7 +159,7 @@ class TransactionService:
         if transactional_id == "":
             return EndTxnResult(ErrorCode.INVALID_REQUEST)
         return self._carry_out(
-            transactional_id, lambda shard, now_ms: self._coordinator.end_txn(shard, request, now_ms), EndTxnResult
+            transactional_id, lambda shard, now_ms: self._decisions.end_txn(shard, request, now_ms), EndTxnResult
         ).reply()
 
     def admit(
@@ -295,9 +295,7 @@ class TransactionService:
         self.runtime.when_durable(position, release)
 
     def _write_add(self, request: AddPartitions) -> Written[ErrorCode]:
-        written = self.runtime.write(
-            request.transactional_id, lambda shard, now_ms: self._coordinator.add_partitions(shard, request, now_ms)
-        )
+        written = self.runtime.write(request.transactional_id, lambda shard, now_ms: self._decisions.add_partitions(shard, request, now_ms))
         if written.changed:
             self._timeouts.watch(request.transactional_id)
         return written
@@ -327,7 +325,7 @@ class TransactionService:
 
     def _abort_timed_out(self, transactional_id: str) -> None:
         def decide(shard: TxnShard, now_ms: int) -> Result[ErrorCode]:
-            result = self._coordinator.abort_timed_out(shard, transactional_id, now_ms)
+            result = self._decisions.abort_timed_out(shard, transactional_id, now_ms)
             self._counts.timed_out += result.response
             return Result(ErrorCode.NONE, result.records, result.effects)
 
@@ -335,7 +333,7 @@ class TransactionService:
 
     def _abort_for_marker(self, transactional_id: str, marker_epoch: int, client: str) -> None:
         def decide(shard: TxnShard, now_ms: int) -> Result[ErrorCode]:
-            result = self._coordinator.foreign_marker(shard, transactional_id, marker_epoch, client, now_ms)
+            result = self._decisions.foreign_marker(shard, transactional_id, marker_epoch, client, now_ms)
             return Result(ErrorCode.NONE, result.records, result.effects)
 
         self._carry_out(transactional_id, decide, _same_code, careful=True)
@@ -343,7 +341,7 @@ class TransactionService:
     def _expire(self) -> None:
         for partition in range(self.runtime.partitions):
             try:
-                while expired := self.runtime.write_to(partition, self._coordinator.expire).response:
+                while expired := self.runtime.write_to(partition, self._decisions.expire).response:
                     self._counts.expired += len(expired)
                     _log.info("transactional ids expired count=%d first=%s", len(expired), expired[0])
             except KafkaError as error:

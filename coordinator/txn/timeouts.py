@@ -13,7 +13,7 @@ from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.coordinator.txn.shard import TxnShard
 
 
-class TransactionTimeouts:
+class TxnTimeouts:
     """At most one timer an id: it is looked at again when it rings, by then the transaction may be another one."""
 
     def __init__(

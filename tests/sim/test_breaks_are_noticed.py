@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 from oncelog.coordinator import runtime
-from oncelog.coordinator.groups.offset_state import Offsets
-from oncelog.coordinator.txn import decisions, init, marker_phase, recovery
-from oncelog.coordinator.txn import end as txn_end
+from oncelog.coordinator.groups.offsets.state import Offsets
+from oncelog.coordinator.txn import decisions, end_txn, init_producer_id, marker_phase, recovery
 from oncelog.coordinator.txn.marker_channel import LocalMarkerChannel
 from oncelog.coordinator.txn.marker_phase import MarkerPhase
 from oncelog.coordinator.txn.producer_ids import ProducerIds
-from oncelog.coordinator.txn.service import TransactionService
+from oncelog.coordinator.txn.service import TxnService
 from oncelog.coordinator.txn.shard import TxnShard
-from oncelog.coordinator.txn.timeouts import TransactionTimeouts
+from oncelog.coordinator.txn.timeouts import TxnTimeouts
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.storage.log import producer_checks
 from oncelog.storage.log.flush import FlushJob
@@ -53,23 +52,23 @@ def markers_are_written_twice(patch: Patch) -> None:
 
 
 def fenced_instances_are_let_in(patch: Patch) -> None:
-    verdict = txn_end.verdict
+    verdict = end_txn.verdict
 
     def lenient(txn: Any, request: Any, **more: Any) -> Any:
         return verdict(txn, request if txn is None else replace(request, producer_epoch=txn.client_epoch), **more)
 
-    patch.setattr(txn_end, "verdict", lenient)
+    patch.setattr(end_txn, "verdict", lenient)
     patch.setattr(decisions, "_check_client", lambda *_: E.NONE)
 
 
 def a_new_instance_gets_the_epoch_of_the_old(patch: Patch) -> None:
-    renewed = init.renewed
+    renewed = init_producer_id.renewed
 
     def same(txn: Any, *rest: Any) -> Any:
         made = renewed(txn, *rest)
         return made and replace(made, producer_epoch=txn.producer_epoch)
 
-    patch.setattr(init, "renewed", same)
+    patch.setattr(init_producer_id, "renewed", same)
 
 
 def producer_ids_begin_again_after_a_restart(patch: Patch) -> None:
@@ -94,11 +93,11 @@ def markers_do_not_wait_for_the_decision(patch: Patch) -> None:
 
 
 def a_restart_completes_nothing(patch: Patch) -> None:
-    patch.setattr(recovery.Recovery, "_prepared", lambda _self: [])
+    patch.setattr(recovery.TxnRecovery, "_prepared", lambda _self: [])
 
 
 def a_restart_mends_nothing(patch: Patch) -> None:
-    patch.setattr(recovery.Recovery, "_mend", lambda _self, _found: None)
+    patch.setattr(recovery.TxnRecovery, "_mend", lambda _self, _found: None)
 
 
 def a_restart_forgets_the_newest_record(patch: Patch) -> None:
@@ -117,7 +116,7 @@ def retries_are_appended(patch: Patch) -> None:
 
 
 def open_transactions_never_time_out(patch: Patch) -> None:
-    patch.setattr(TransactionTimeouts, "watch", lambda *_: None)
+    patch.setattr(TxnTimeouts, "watch", lambda *_: None)
 
 
 def flushes_only_say_so(patch: Patch) -> None:
@@ -125,7 +124,7 @@ def flushes_only_say_so(patch: Patch) -> None:
 
 
 def partitions_are_not_added(patch: Patch) -> None:
-    patch.setattr(TransactionService, "admit", lambda self, id, pid, epoch, places, **_: (dict.fromkeys(places, E.NONE), None))
+    patch.setattr(TxnService, "admit", lambda self, id, pid, epoch, places, **_: (dict.fromkeys(places, E.NONE), None))
 
 
 def nothing_is_ever_pending(patch: Patch) -> None:

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any, TypeVar, cast
 
 from oncelog.coordinator.txn.config import TxnConfig
-from oncelog.coordinator.txn.end import EndTxnResult
-from oncelog.coordinator.txn.init import InitProducerIdResult
+from oncelog.coordinator.txn.end_txn import EndTxnResult
+from oncelog.coordinator.txn.init_producer_id import InitProducerIdResult
 from oncelog.coordinator.txn.producer_ids import ProducerIds
-from oncelog.coordinator.txn.service import TransactionService
+from oncelog.coordinator.txn.service import TxnService
 from oncelog.coordinator.txn.state import TransactionMetadata, TransactionState
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
@@ -50,7 +50,7 @@ class Bench:
         self.offsets_markers: list[tuple[int, int, int, bool, int]] = []
         self.ids = ProducerIds(next_id, self._persist)
         env = Env(self.clock, SeededRandom(1), cast(Any, None))
-        self.service = TransactionService(env, cast(Any, logs), TxnConfig(**config), self.ids)
+        self.service = TxnService(env, cast(Any, logs), TxnConfig(**config), self.ids)
         self.service.on_offsets_marker(lambda *marker: self.offsets_markers.append(marker))
         self.service.start()
 

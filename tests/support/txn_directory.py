@@ -6,7 +6,7 @@ from pathlib import Path
 
 from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.coordinator.txn.producer_ids import kept_in
-from oncelog.coordinator.txn.service import TransactionService
+from oncelog.coordinator.txn.service import TxnService
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import build_batch
@@ -36,7 +36,7 @@ class TxnDirectory:
         env = Env(self.clock, SeededRandom(2), OsFileSystem())
         self.logs = LogManager(env, data_dir, LogConfig(), InlineFlusher())
         self.logs.start()
-        self.service = TransactionService(env, self.logs, TxnConfig(state_log_num_partitions=2), kept_in(MetadataStore(env, data_dir)))
+        self.service = TxnService(env, self.logs, TxnConfig(state_log_num_partitions=2), kept_in(MetadataStore(env, data_dir)))
         self.service.start()
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _E = ErrorCode
 
 
-class ClassicGroups:
+class ClassicGroupService:
     """Who waits for an answer is only remembered: after a restart members join again, with a full session to do so."""
 
     def __init__(self, runtime: CoordinatorRuntime[GroupShard], config: GroupConfig) -> None:

@@ -265,7 +265,7 @@ class ClassicGroup:
         return tuple(JoinedMember(m.member_id, m.group_instance_id, m.metadata(name)) for m in self.members.values())
 
     def next_deadline_ms(self) -> float | None:
-        """When `classic_rebalance.expire` has something to do."""
+        """When `rebalance.expire` has something to do."""
         deadlines = [d for d in (self.join_deadline_ms, self.sync_deadline_ms) if d is not None]
         deadlines += self.pending_members.values()
         deadlines += [member.deadline_ms for member in self.members.values() if member.deadline_ms is not None]

@@ -15,12 +15,11 @@ from oncelog.coordinator.groups.classic.join import JoinGroup
 from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember, SyncGroup
 from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState, JoinGroupResult, SyncGroupResult
 from oncelog.coordinator.groups.config import GroupConfig
-from oncelog.coordinator.groups.consumer import classic_members, regex
-from oncelog.coordinator.groups.consumer import heartbeat as consumer_heartbeat
+from oncelog.coordinator.groups.consumer import classic_members, heartbeat, regex
 from oncelog.coordinator.groups.consumer.draft import Draft, GroupLimits, Topics, group_tombstones
 from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
 from oncelog.coordinator.groups.consumer.state import LEAVE_EPOCH, ConsumerGroup, ConsumerGroupState, ConsumerMember, MemberState
-from oncelog.coordinator.groups.offset_state import MEMBER_EPOCH_API
+from oncelog.coordinator.groups.offsets.state import MEMBER_EPOCH_API
 from oncelog.coordinator.groups.shard import GroupShard, group_record, group_tombstone
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
@@ -50,7 +49,7 @@ class _Deadlines:
     rebalance_ms: float | None = None
 
 
-class ConsumerGroups:
+class ConsumerGroupService:
     """`dissolve` is called with a classic group that has just become a consumer group, `revive` with one that a consumer group has become;
     `overrides` gives the settings of a group's own."""
 
@@ -104,14 +103,14 @@ class ConsumerGroups:
 
     def heartbeat(self, request: ConsumerHeartbeat, visible: Visible) -> Reply[HeartbeatAnswer]:
         """Raises KafkaError."""
-        consumer_heartbeat.check(request, self._config.group_consumer_assignors)
+        heartbeat.check(request, self._config.group_consumer_assignors)
         limits = self.limits(request.group_id)
         if request.member_epoch <= LEAVE_EPOCH:
-            return self._run(request.group_id, None, lambda draft, _now: consumer_heartbeat.leave(draft, request, self._topics))
+            return self._run(request.group_id, None, lambda draft, _now: heartbeat.leave(draft, request, self._topics))
         reply = self._run(
             request.group_id,
             request.member_id,
-            lambda draft, now_ms: consumer_heartbeat.heartbeat(draft, request, self._topics, limits, now_ms),
+            lambda draft, now_ms: heartbeat.heartbeat(draft, request, self._topics, limits, now_ms),
             create=request.member_epoch == 0,
         )
         self._resolve_soon(request.group_id, visible)
@@ -160,11 +159,11 @@ class ConsumerGroups:
         for leaving in members:
             try:
                 if leaving.group_instance_id is None:
-                    doomed.append(consumer_heartbeat.known(group, leaving.member_id).member_id)
+                    doomed.append(heartbeat.known(group, leaving.member_id).member_id)
                 else:
                     holder = group.static_members.get(leaving.group_instance_id, "")
                     member_id = leaving.member_id or holder
-                    doomed.append(consumer_heartbeat.known_static(group, leaving.group_instance_id, member_id).member_id)
+                    doomed.append(heartbeat.known_static(group, leaving.group_instance_id, member_id).member_id)
             except KafkaError as error:
                 verdicts.append(error.code)
             else:
@@ -195,7 +194,7 @@ class ConsumerGroups:
         """Raises KafkaError 25, 113."""
         if not member_id and epoch < 0:
             return
-        member = consumer_heartbeat.known(group, member_id or "")
+        member = heartbeat.known(group, member_id or "")
         if member.epoch != epoch:
             raise KafkaError(_E.STALE_MEMBER_EPOCH)
 
@@ -269,7 +268,7 @@ class ConsumerGroups:
 
     def _remove(self, group_id: str, member_ids: list[str]) -> None:
         """Members leave or are fenced. Raises KafkaError."""
-        self._run(group_id, None, lambda draft, _now: consumer_heartbeat.remove(draft, member_ids, self._topics))
+        self._run(group_id, None, lambda draft, _now: heartbeat.remove(draft, member_ids, self._topics))
 
     # -- deadlines
 
@@ -361,4 +360,4 @@ class ConsumerGroups:
             del self._looked_up[group_id]
 
 
-__all__ = ["ConsumerGroupState", "ConsumerGroups", "DescribedConsumerGroup"]
+__all__ = ["ConsumerGroupService", "ConsumerGroupState", "DescribedConsumerGroup"]

@@ -12,9 +12,9 @@ from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember
 from oncelog.coordinator.groups.classic.state import JoinGroupResult, MemberProtocol
 from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
-from oncelog.coordinator.groups.offset_requests import FetchedOffset
-from oncelog.coordinator.groups.offset_state import OffsetToCommit
-from oncelog.coordinator.groups.service import GroupCoordinator
+from oncelog.coordinator.groups.offsets.service import FetchedOffset
+from oncelog.coordinator.groups.offsets.state import OffsetToCommit
+from oncelog.coordinator.groups.service import GroupService
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import TopicPartition
@@ -41,7 +41,7 @@ class Machine:
         self.env = Env(self.clock, SeededRandom(1), self.fs)
         self.logs = LogManager(self.env, Path("/data"), LogConfig(), InlineFlusher())
         self.logs.start()
-        self.groups = GroupCoordinator(self.env, self.logs, self.config)
+        self.groups = GroupService(self.env, self.logs, self.config)
         self.groups.start()
 
     def restart(self) -> None:

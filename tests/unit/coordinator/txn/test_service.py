@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from oncelog.coordinator.txn.config import TxnConfig
-from oncelog.coordinator.txn.end import EndTxnResult
+from oncelog.coordinator.txn.end_txn import EndTxnResult
 from oncelog.coordinator.txn.producer_ids import FIRST_PRODUCER_ID as P
 from oncelog.coordinator.txn.producer_ids import kept_in
-from oncelog.coordinator.txn.service import TransactionService
+from oncelog.coordinator.txn.service import TxnService
 from oncelog.protocol import records
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.errors import KafkaError
@@ -44,7 +44,7 @@ class Machine:
         env = Env(self.clock, SeededRandom(2), self.fs)
         self.logs = LogManager(env, DATA, LogConfig(), InlineFlusher())
         self.logs.start()
-        self.service = TransactionService(env, self.logs, TxnConfig(state_log_num_partitions=5), kept_in(MetadataStore(env, DATA)))
+        self.service = TxnService(env, self.logs, TxnConfig(state_log_num_partitions=5), kept_in(MetadataStore(env, DATA)))
         self.service.start()
 
     def kill(self) -> None:
@@ -304,7 +304,7 @@ def test_case_91_and_92_describe_and_list(machine: Machine) -> None:
 def test_k6_commit_racing_a_new_instance_ends_legally(tmp_path: Path) -> None:
     """Both wait for the same real disk; whoever is second is told 51, 90 or 48, and the data follows the answer."""
 
-    async def race(machine: TransactionService, logs: LogManager, clock: HandClock, number: int) -> None:
+    async def race(machine: TxnService, logs: LogManager, clock: HandClock, number: int) -> None:
         pair = await _value(machine.init_producer_id("t", TIMEOUT_MS))
         while pair.error is E.CONCURRENT_TRANSACTIONS:
             pair = await _value(machine.init_producer_id("t", TIMEOUT_MS))
@@ -335,7 +335,7 @@ def test_k6_commit_racing_a_new_instance_ends_legally(tmp_path: Path) -> None:
         logs = LogManager(env, tmp_path, LogConfig(), flusher)
         logs.start()
         logs.create_topic("a", 1)
-        service = TransactionService(env, logs, TxnConfig(state_log_num_partitions=2), kept_in(MetadataStore(env, tmp_path)))
+        service = TxnService(env, logs, TxnConfig(state_log_num_partitions=2), kept_in(MetadataStore(env, tmp_path)))
         service.start()
         for number in range(10):
             await race(service, logs, clock, number)

@@ -10,7 +10,7 @@ from oncelog.coordinator.groups.classic.rebalance import touch
 from oncelog.coordinator.groups.classic.requests import validate_offset_commit
 from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState
 from oncelog.coordinator.groups.config import GroupConfig
-from oncelog.coordinator.groups.offset_state import MEMBER_EPOCH_API, CommittedOffset, OffsetToCommit, commit_record, tombstone
+from oncelog.coordinator.groups.offsets.state import MEMBER_EPOCH_API, CommittedOffset, OffsetToCommit, commit_record, tombstone
 from oncelog.coordinator.groups.shard import GroupShard, loaded_shard
 from oncelog.coordinator.result import Result
 from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
@@ -18,7 +18,7 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 
 if TYPE_CHECKING:
-    from oncelog.coordinator.groups.consumer.service import ConsumerGroups
+    from oncelog.coordinator.groups.consumer.service import ConsumerGroupService
 
 _E = ErrorCode
 
@@ -32,10 +32,10 @@ class FetchedOffset(NamedTuple):
     error: ErrorCode = ErrorCode.NONE
 
 
-class GroupOffsets:
+class OffsetService:
     """`consumer` gives the groups of the consumer protocol; it is asked only where there are any."""
 
-    def __init__(self, runtime: CoordinatorRuntime[GroupShard], config: GroupConfig, consumer: Callable[[], ConsumerGroups]) -> None:
+    def __init__(self, runtime: CoordinatorRuntime[GroupShard], config: GroupConfig, consumer: Callable[[], ConsumerGroupService]) -> None:
         self._runtime = runtime
         self._config = config
         self._consumer = consumer

@@ -1,0 +1,1 @@
+"""Offsets that groups committed, alone or within a transaction."""
