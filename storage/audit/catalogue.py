@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 from oncelog.storage.audit.findings import Findings, Kind
-from oncelog.storage.audit.raw_formats import DamagedFile
 from oncelog.storage.directory.topic import TOPIC_FILE, decode_topic, parse_topic_file, with_fixed_configs
 from oncelog.storage.env import OsFileSystem
+from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.files.twin_file import examine, stood
 from oncelog.storage.moving.kafka_topics import METADATA_LOG, KafkaTopic, MalformedMetadata, topics_from_kafka
 

@@ -26,7 +26,6 @@ from oncelog.storage.audit.raw_directory import CHECKPOINTS, CLEAN_MARKER, Batch
 from oncelog.storage.audit.raw_formats import (
     OFFSET_ENTRY,
     TIME_ENTRY,
-    DamagedFile,
     parse_clean_marker,
     parse_leader_epochs,
     parse_offset_checkpoint,
@@ -39,6 +38,7 @@ from oncelog.storage.audit.raw_formats import (
     used_slots,
 )
 from oncelog.storage.directory.topic import TOPIC_FILE
+from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.files.twin_file import COPY, parse_frame
 from oncelog.storage.recovery.missing import MISSING_FILE, parse_missing
 

@@ -10,13 +10,13 @@ from oncelog.storage.audit.raw_directory import PartitionFolder
 from oncelog.storage.audit.raw_formats import (
     OFFSET_ENTRY,
     TIME_ENTRY,
-    DamagedFile,
     TxnEntry,
     parse_offset_index,
     parse_time_index,
     parse_txn_index,
     used_slots,
 )
+from oncelog.storage.files.damaged_file import DamagedFile
 
 
 class BatchFact(NamedTuple):

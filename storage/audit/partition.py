@@ -12,7 +12,8 @@ from oncelog.storage.audit.findings import Findings, Kind, Severity
 from oncelog.storage.audit.indexes import BatchFact, IndexCheck, SegmentFacts
 from oncelog.storage.audit.producers import EXPIRATION_MS, MarkerAt, OpenTransaction, PartitionReplay
 from oncelog.storage.audit.raw_directory import BatchAt, Garbage, PartitionFolder, map_file, scan_log
-from oncelog.storage.audit.raw_formats import DamagedFile, ProducerEntry, parse_leader_epochs, parse_snapshot
+from oncelog.storage.audit.raw_formats import ProducerEntry, parse_leader_epochs, parse_snapshot
+from oncelog.storage.files.damaged_file import DamagedFile
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 QUARANTINE = "quarantine-"

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oncelog.protocol.records import HEADER_SIZE, BatchHeader, parse_header
-from oncelog.storage.audit.raw_formats import DamagedFile, parse_offset_checkpoint
+from oncelog.storage.audit.raw_formats import parse_offset_checkpoint
+from oncelog.storage.files.damaged_file import DamagedFile
 
 CLEAN_MARKER = ".kafka_cleanshutdown"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"

@@ -14,6 +14,7 @@ import uuid
 from typing import NamedTuple
 
 from oncelog.protocol.primitives import crc32c, uuid_from_kafka
+from oncelog.storage.files.damaged_file import DamagedFile
 
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
@@ -26,10 +27,6 @@ SNAPSHOT_CRC_START = 6
 
 
 CHECKPOINT_CRC = "oncelog::crc32c"
-
-
-class DamagedFile(ValueError):
-    """The file does not follow its format; the message says where."""
 
 
 class OffsetEntry(NamedTuple):

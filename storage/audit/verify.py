@@ -30,8 +30,9 @@ from oncelog.storage.audit.raw_directory import (
     open_data_directory,
     split_partition_name,
 )
-from oncelog.storage.audit.raw_formats import DamagedFile, is_vouched, parse_offset_checkpoint, parse_partition_metadata, parse_properties
+from oncelog.storage.audit.raw_formats import is_vouched, parse_offset_checkpoint, parse_partition_metadata, parse_properties
 from oncelog.storage.audit.transactions import audit_transactions, replay_transaction_log
+from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.moving.kafka_topics import KafkaTopic
 
 PARTITION_METADATA = "partition.metadata"

@@ -15,8 +15,8 @@ from typing import Any
 
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from oncelog.protocol.primitives import uuid_from_kafka, uuid_to_kafka
-from oncelog.storage.audit.raw_formats import DamagedFile
 from oncelog.storage.env import FileSystem
+from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.files.twin_file import frame, parse_frame
 
 TOPIC_FILE = "oncelog.topic"

@@ -9,9 +9,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oncelog.storage.audit.raw_formats import DamagedFile
 from oncelog.storage.directory.topic import TOPIC_FILE, Topic, parse_topic_file, topic_file
 from oncelog.storage.env import FileSystem
+from oncelog.storage.files.damaged_file import DamagedFile
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -16,10 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from oncelog.storage.audit.raw_formats import DamagedFile
 from oncelog.storage.directory.adoption import adopt
 from oncelog.storage.directory.topic import Topic, decode_topic, encode_topic, with_fixed_configs
 from oncelog.storage.env import FileSystem
+from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.files.twin_file import TwinFile, stood
 from oncelog.storage.log.flush import Flusher, FlushJob, flush_now
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from oncelog.storage.audit.raw_formats import DamagedFile
 from oncelog.storage.env import Env
+from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.files.twin_file import TwinFile
 
 FILE_NAME = "oncelog.metadata"

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oncelog.protocol.primitives import crc32c
-from oncelog.storage.audit.raw_formats import DamagedFile
 from oncelog.storage.env import FileSystem
+from oncelog.storage.files.damaged_file import DamagedFile
 
 VERSION = 2
 COPY = ".copy"

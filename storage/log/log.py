@@ -27,7 +27,7 @@ from oncelog.storage.env import Env
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.files.leader_epochs import LeaderEpochs
 from oncelog.storage.files.txn_index import AbortedTxn
-from oncelog.storage.log import reader, snapshots
+from oncelog.storage.log import producer_snapshots, reader
 from oncelog.storage.log.flush import Flusher, FlushJob, flush_now
 from oncelog.storage.log.producer_checks import AppendInfo, AppendOrigin, InvalidRecordError, RecordError, check_marker, check_producer
 from oncelog.storage.log.producer_state import CompletedTxn, ProducerState, ProducerStateEntry
@@ -254,8 +254,8 @@ class Log:
             return
         self.last_snapshot_offset = self.log_end_offset
         entries = self.state.copy_packed()
-        self._actions.append(partial(snapshots.write, self.env.fs, self.folder, self.log_end_offset, entries))
-        self._actions.append(partial(snapshots.vouch, self.env.fs, self.folder, list(self.segments)))
+        self._actions.append(partial(producer_snapshots.write, self.env.fs, self.folder, self.log_end_offset, entries))
+        self._actions.append(partial(producer_snapshots.vouch, self.env.fs, self.folder, list(self.segments)))
 
     def _next_jitter(self) -> int:
         return self.env.random.below(self.config.segment_jitter_ms) if self.config.segment_jitter_ms else 0

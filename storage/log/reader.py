@@ -16,10 +16,9 @@ from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import HEADER_SIZE, CorruptBatch, iter_records
 from oncelog.storage.env import Buffer
 from oncelog.storage.files.txn_index import AbortedTxn, collect_aborted, encode_aborted
-from oncelog.storage.log import snapshots
+from oncelog.storage.log import producer_snapshots, replay
 from oncelog.storage.log.segment import DamagedSegment, Segment
 from oncelog.storage.log.stored_records import StoredRecords
-from oncelog.storage.recovery import replay
 
 if TYPE_CHECKING:
     from oncelog.storage.log.log import Log
@@ -163,7 +162,7 @@ class Reader:
         if segment.txn_index_checked:
             return segment.aborted
         if self._vouched is None:
-            self._vouched = snapshots.vouched(self._log.env.fs, self._log.folder)
+            self._vouched = producer_snapshots.vouched(self._log.env.fs, self._log.folder)
         entries = segment.aborted
         data = encode_aborted(entries)
         if self._vouched.get(segment.base_offset, (0, -1)) == (len(data), crc32c(data)):

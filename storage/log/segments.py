@@ -11,9 +11,9 @@ from pathlib import Path
 
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files.descriptors import Descriptors
-from oncelog.storage.log import snapshots
+from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.segment import Segment
-from oncelog.storage.upkeep.compaction.swap import DELETED, CleanedSegment, swap
+from oncelog.storage.log.swap import DELETED, CleanedSegment, swap
 
 
 class Segments:
@@ -66,16 +66,16 @@ class Segments:
         assert 0 <= count < len(self._segments)
         for segment in self._segments[:count]:
             self._doom(segment, now_ms + delay_ms)
-            snapshots.discard(self._fs, self._folder, segment.base_offset)
+            producer_snapshots.discard(self._fs, self._folder, segment.base_offset)
         self._set(self._segments[count:])
         self.replaced += 1
 
     def replace(self, old: Sequence[Segment], new: CleanedSegment, now_ms: int, delay_ms: int) -> None:
-        """Put a finished `new` in place of the neighbours `old`, crash-safely (`cleaned_segment.swap`). Raises OSError."""
+        """Put a finished `new` in place of the neighbours `old`, crash-safely (`swap.py`). Raises OSError."""
         self._doomed += [(now_ms + delay_ms, path) for path in swap(self._fs, self._folder, old, new)]
         for segment in old:
             if segment.base_offset != new.base_offset:
-                snapshots.discard(self._fs, self._folder, segment.base_offset)
+                producer_snapshots.discard(self._fs, self._folder, segment.base_offset)
         cleaned = Segment(self._descriptors, self._folder, new.base_offset, new.size, old[0].index_interval_bytes)
         cleaned.txn_index_checked = True
         cleaned.trusted_from = 0

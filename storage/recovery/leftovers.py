@@ -14,7 +14,7 @@ from typing import NamedTuple
 from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, parse_header
 from oncelog.storage.env import FileSystem
-from oncelog.storage.upkeep.compaction.swap import CLEANED, DELETED, SWAP
+from oncelog.storage.log.swap import CLEANED, DELETED, SWAP
 
 NUMBERED = re.compile(r"(\d{20})(\.(?:log|index|timeindex|txnindex|snapshot))((?:\.deleted|\.cleaned|\.swap)?)")
 _LOG_SWAP = ".log" + SWAP

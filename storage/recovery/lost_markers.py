@@ -15,10 +15,10 @@ from oncelog.protocol.control_records import MARKER_SIZE_BYTES, end_transaction_
 from oncelog.protocol.records import CONTROL_BIT, LOG_OVERHEAD, TRANSACTIONAL_BIT, BatchHeader, parse_header
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files.txn_index import AbortedTxn
-from oncelog.storage.log import snapshots
+from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.producer_state import unpack_entry
+from oncelog.storage.log.replay import replay_batch, state_at
 from oncelog.storage.log.segment import Segment
-from oncelog.storage.recovery.replay import replay_batch, state_at
 
 _PRODUCER_AT = 43
 _MARKER = Struct(">qi9xh20xqh")  # base offset, length, attributes, producer id, epoch
@@ -170,7 +170,7 @@ class LostMarkers:
                 entry.producer_id == producer_id and entry.last_offset == marker and entry.first_offset >= resumed
                 for entry in self._aborted
             )
-        loaded = snapshots.load_newest(self._fs, self._segment.folder, self._next_base, resumed - 1)
+        loaded = producer_snapshots.load_newest(self._fs, self._segment.folder, self._next_base, resumed - 1)
         if loaded is None or producer_id not in loaded[1]:
             return False
         still_open = unpack_entry(producer_id, loaded[1][producer_id]).current_txn_first_offset

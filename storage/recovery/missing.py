@@ -7,8 +7,8 @@ import logging
 from pathlib import Path
 
 from oncelog.protocol.names import TopicPartition
-from oncelog.storage.audit.raw_formats import DamagedFile
 from oncelog.storage.env import FileSystem
+from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.files.twin_file import frame, parse_frame
 
 MISSING_FILE = "oncelog.missing"

@@ -21,17 +21,17 @@ from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.files.leader_epochs import LeaderEpochs
 from oncelog.storage.files.txn_index import AbortedTxn, parse_aborted
-from oncelog.storage.log import snapshots as producer_files
+from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.flush import Flusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.log.producer_state import ProducerState
+from oncelog.storage.log.replay import state_at
 from oncelog.storage.log.segment import Segment, file_name
 from oncelog.storage.recovery.epochs import load_epochs, settle_epochs
 from oncelog.storage.recovery.index_sanity import look_at_indexes
 from oncelog.storage.recovery.leftovers import NUMBERED, settle_leftovers
 from oncelog.storage.recovery.lost_markers import markers_again
 from oncelog.storage.recovery.missing import Ranges, read_missing, tell_missing, within
-from oncelog.storage.recovery.replay import state_at
 from oncelog.storage.recovery.salvage import check_segment
 
 _log = logging.getLogger(__name__)
@@ -166,12 +166,12 @@ def _load_segments(
 def _drop_stray_snapshots(env: Env, folder: Path, segments: list[Segment], end: int) -> list[int]:
     """Beyond the log end they are wrong; between segments only the largest is of use (`removeStraySnapshots`). Those that are kept."""
     bases = {segment.base_offset for segment in segments[1:]}
-    found = producer_files.snapshots(env.fs, folder)
+    found = producer_snapshots.snapshots(env.fs, folder)
     strays = [offset for offset in found if offset not in bases and offset <= end]
     kept = []
     for offset in found:
         if offset > end or (offset in strays and offset != strays[-1]):
-            producer_files.discard(env.fs, folder, offset)
+            producer_snapshots.discard(env.fs, folder, offset)
         else:
             kept.append(offset)
     return kept
@@ -262,7 +262,7 @@ def _sync(env: Env, folder: Path, segments: list[Segment], recovery_point: int) 
     """What a killed process left in the page cache is read like the rest, but a power cut could still take it: from here on it counts
     as durable, so it has to be. Raises OSError."""
     safe = [segment for segment, following in pairwise(segments) if following.base_offset < recovery_point]
-    producer_files.disown(env.fs, folder, safe)
+    producer_snapshots.disown(env.fs, folder, safe)
     paths = []
     for slot, segment in enumerate(segments):
         if slot < len(safe) or segment.size == 0:

@@ -1,7 +1,7 @@
 """Log compaction (Kafka's `LogCleaner`): of every key the latest value stays, offsets never change.
 
 A pass over one log: `offset_map` reads the dirty range and remembers the last offset of each key; `clean` copies all segments up
-to the end of that range without what is superseded, and swaps each group of them in (`compaction/swap.py`).
+to the end of that range without what is superseded, and swaps each group of them in (`log/swap.py`).
 
 Both are generators, so that no turn of the event loop is long: they yield after every few hundred records, and yield a function
 where a worker thread must take over (fdatasync). `LogCleaner` (compaction/driver.py) drives them within a time budget. A pass that is
@@ -33,9 +33,9 @@ from oncelog.storage.env import FileSystem
 from oncelog.storage.files.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from oncelog.storage.files.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from oncelog.storage.log.segment import MAX_RELATIVE_OFFSET, Segment
+from oncelog.storage.log.swap import CleanedSegment
 from oncelog.storage.upkeep.compaction.batch import CHUNK_RECORDS, empty_batch, rebuilt_batch
 from oncelog.storage.upkeep.compaction.choice import CleanableLog, closed_segments
-from oncelog.storage.upkeep.compaction.swap import CleanedSegment
 from oncelog.storage.upkeep.compaction.transactions import CleanedTransactions
 
 Job = Callable[[], None]

@@ -14,9 +14,9 @@ from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
 from oncelog.protocol.records import build_batch
 from oncelog.storage.audit.dump import dump
 from oncelog.storage.audit.findings import Kind
-from oncelog.storage.audit.raw_formats import DamagedFile
 from oncelog.storage.audit.verify import verify
 from oncelog.storage.directory.topic import TOPIC_FILE, Topic, parse_topic_file
+from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.files.metadata_store import MetadataLost
 from oncelog.storage.files.twin_file import frame, parse_frame
 from oncelog.storage.recovery.missing import tell_missing

@@ -14,7 +14,7 @@ from oncelog.protocol.control_records import parse_end_transaction_marker
 from oncelog.protocol.records import BatchHeader, CorruptBatch, parse_header
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files.txn_index import AbortedTxn
-from oncelog.storage.log import snapshots
+from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.producer_state import MAX_CACHED_BATCHES, ProducerState
 from oncelog.storage.log.segment import Segment
 
@@ -138,7 +138,7 @@ def state_at(
     """
     state = ProducerState()
     begin = log_start
-    loaded = snapshots.load_newest(fs, folder, offset, log_start - 1)
+    loaded = producer_snapshots.load_newest(fs, folder, offset, log_start - 1)
     if loaded is not None:
         begin, entries = loaded
         state.load(entries, begin)
