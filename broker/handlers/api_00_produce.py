@@ -31,8 +31,8 @@ from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
 from oncelog.protocol.primitives import Buffer
 from oncelog.protocol.record_walk import Allowance
 from oncelog.protocol.records import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
-from oncelog.storage.log.log import InvalidRecordError, Log
-from oncelog.storage.log.validation import TakesLong, checking
+from oncelog.storage.log.log import Log
+from oncelog.storage.log.validation import InvalidRecordError, TakesLong, checking
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext

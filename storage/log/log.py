@@ -14,6 +14,8 @@ import heapq
 import logging
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from pathlib import Path
 
@@ -26,10 +28,9 @@ from oncelog.storage.config import LogConfig
 from oncelog.storage.env import Env
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.files.leader_epochs import LeaderEpochs
-from oncelog.storage.files.txn_index import AbortedTxn
 from oncelog.storage.log import producer_snapshots, reader
 from oncelog.storage.log.flush import Flusher, FlushJob, flush_now
-from oncelog.storage.log.producer_checks import AppendInfo, AppendOrigin, InvalidRecordError, RecordError, check_marker, check_producer
+from oncelog.storage.log.producer_checks import check_marker, check_producer
 from oncelog.storage.log.producer_state import CompletedTxn, ProducerState, ProducerStateEntry
 from oncelog.storage.log.reader import FetchData
 from oncelog.storage.log.segment import MAX_RELATIVE_OFFSET, Segment
@@ -38,7 +39,24 @@ from oncelog.storage.log.validation import validate
 from oncelog.storage.recovery.lost_markers import markers_again
 from oncelog.storage.recovery.salvage import check_segment
 
-__all__ = ["AbortedTxn", "AppendInfo", "AppendOrigin", "FetchData", "InvalidRecordError", "Log", "RecordError"]
+
+class AppendOrigin(Enum):
+    """Who writes. A coordinator's batches carry no meaningful sequence and may go to internal topics."""
+
+    CLIENT = "client"
+    COORDINATOR = "coordinator"
+
+
+@dataclass(slots=True)
+class AppendInfo:
+    """Where a batch stands. `log_append_time_ms` is -1 for CreateTime; a duplicate names the offsets of the first copy."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    duplicate: bool = False
+
 
 Waiter = Callable[[KafkaError | None], None]
 

@@ -1,54 +1,17 @@
-"""Values that go in and out of an append, and the checks of a producer's batch against what its partition knows of it.
+"""Whether a producer may append: its batch, or the marker that ends its transaction, against what the partition knows of it.
 
 Order and messages follow `UnifiedLog.append`, `ProducerAppendInfo` and `ProducerStateEntry`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
 from struct import Struct
-from typing import NamedTuple
 
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.primitives import INT32_MAX
 from oncelog.protocol.records import BatchHeader
 from oncelog.storage.log.producer_state import CachedBatch, ProducerState, unpack_entry
-
-
-class AppendOrigin(Enum):
-    """Who writes. A coordinator's batches carry no meaningful sequence and may go to internal topics."""
-
-    CLIENT = "client"
-    COORDINATOR = "coordinator"
-
-
-@dataclass(slots=True)
-class AppendInfo:
-    """Where a batch stands. `log_append_time_ms` is -1 for CreateTime; a duplicate names the offsets of the first copy."""
-
-    base_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-    duplicate: bool = False
-
-
-class RecordError(NamedTuple):
-    """One refused record of a batch."""
-
-    batch_index: int
-    message: str
-
-
-class InvalidRecordError(KafkaError):
-    """INVALID_RECORD or INVALID_TIMESTAMP with what was wrong record by record."""
-
-    def __init__(self, code: ErrorCode, message: str, record_errors: list[RecordError] | None = None) -> None:
-        super().__init__(code, message)
-        self.record_errors = record_errors or []
-
 
 _HEAD = Struct(">h20xq")  # epoch and open transaction of a packed entry
 _LAST_BATCH = Struct(">iqiq")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from functools import partial
 from struct import Struct
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from oncelog.protocol.compression import MAX_DECOMPRESSED_BYTES, Codec, CompressionError, UnpacksTooLarge, compress, decompress
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -34,7 +34,6 @@ from oncelog.protocol.records import (
     rewrite_crc,
 )
 from oncelog.storage.config import LogConfig
-from oncelog.storage.log.producer_checks import InvalidRecordError, RecordError
 
 _PREFIX = Struct(">qii")
 _ATTRIBUTES = Struct(">h")
@@ -56,6 +55,21 @@ _TWO_64: Final = 1 << 64
 Writable = bytearray | memoryview
 Checked: TypeAlias = tuple[BatchHeader, Writable]
 Checking: TypeAlias = Generator[Callable[[], Any] | None, Any, Checked]
+
+
+class RecordError(NamedTuple):
+    """One refused record of a batch."""
+
+    batch_index: int
+    message: str
+
+
+class InvalidRecordError(KafkaError):
+    """INVALID_RECORD or INVALID_TIMESTAMP with what was wrong record by record."""
+
+    def __init__(self, code: ErrorCode, message: str, record_errors: list[RecordError] | None = None) -> None:
+        super().__init__(code, message)
+        self.record_errors = record_errors or []
 
 
 class TakesLong(Exception):

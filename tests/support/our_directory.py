@@ -14,8 +14,7 @@ from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import FileSystem, system_env
 from oncelog.storage.log.flush import InlineFlusher
-from oncelog.storage.log.log import Log
-from oncelog.storage.log.producer_checks import AppendOrigin
+from oncelog.storage.log.log import AppendOrigin, Log
 
 FIRST_PRODUCER_ID = 2**40
 INTERNAL_PARTITIONS = 50

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.records import build_batch, check_crc, iter_records, parse_header, rewrite_crc
-from oncelog.storage.log.log import InvalidRecordError
+from oncelog.storage.log.validation import InvalidRecordError
 from support.storage_kit import T0, Kit, offsets
 
 pytestmark = pytest.mark.unit
