@@ -292,9 +292,9 @@ def _take_out(walk: _Walk, size: int, topic_partition: TopicPartition, markers: 
     last = walk.holes[-1]
     if last.end == size and markers[-1]:
         walk.next_offset = parse_header(markers[-1][-1]).next_offset
-    if len(walk.holes) == 1 and last.end == size and not markers[-1]:
+    segment.was_cut = last.end == size
+    if len(walk.holes) == 1 and segment.was_cut and not markers[-1]:
         segment.cut(last.position)
-        segment.was_cut = True
         return
     segment.rewrite(list(_pieces(walk.holes, markers, size)))
 

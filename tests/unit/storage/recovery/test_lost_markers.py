@@ -8,6 +8,7 @@ import pytest
 from oncelog.protocol.control_records import parse_end_transaction_marker
 from oncelog.protocol.records import iter_headers, iter_records
 from oncelog.storage.log.log import Log
+from oncelog.storage.recovery.missing import read_missing
 from support.damage import Partition
 from support.stock_reader import batches, shown
 from support.storage_kit import TP, Kit
@@ -39,10 +40,10 @@ def markers(log: Log) -> list[tuple[int, int, int, bool]]:
     return found
 
 
-def filled(tmp_path: Path, outcomes: str, *, epochs: bool, segment_bytes: int = 100_000) -> Kit:
+def filled(tmp_path: Path, outcomes: str, *, epochs: bool, segment_bytes: int = 100_000, **configs: str) -> Kit:
     """Two records and an end by producer 7 for each of `outcomes` (c, a; o: left open), with an epoch for each or one for all."""
     kit = Kit(tmp_path / "data", flush_on_ack=False)
-    kit.create(internal_segment_bytes=str(segment_bytes))
+    kit.create(internal_segment_bytes=str(segment_bytes), **configs)
     sequence = 0
     for number, outcome in enumerate(outcomes):
         epoch = number if epochs else 0
@@ -177,6 +178,28 @@ def test_a_marker_does_not_outlive_what_a_power_cut_took_in_front_of_it(
         assert committed(kit.log) == seen
         assert len(markers(kit.log)) == 2
         kit.kill()
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+@pytest.mark.parametrize("outcome", "ac")
+def test_segments_behind_damage_below_the_high_watermark_stay(tmp_path: Path, policy: str, outcome: str) -> None:
+    """Bytes that were acknowledged are damaged; that their marker comes back does not make what follows a lost write."""
+    kit = filled(tmp_path, outcome, epochs=True, cleanup_policy=policy)
+    kit.append()
+    kit.manager._upkeep.write_checkpoints(everything=True)
+    safe = kit.log.log_end_offset
+    kit.append()
+    kit.log.roll(kit.clock.now_ms)
+    kit.append()
+    end = kit.log.log_end_offset
+    kit.kill()
+    place = Partition(kit.data_dir, str(TP))
+    for index in (-3, -2, -1):
+        place.change(index, lambda batch: batch.__setitem__(slice(17, 19), b"xx"), number=OLD, crc=False)
+    kit.start()
+    assert [found[0] for found in markers(kit.log)] == [safe - 2]
+    assert (len(kit.log.segments), kit.log.log_end_offset) == (2, end)
+    assert read_missing(kit.fs, kit.folder) == [(safe - 1, end - 1)]
 
 
 def test_headers_of_a_restored_log_are_in_order(tmp_path: Path) -> None:
