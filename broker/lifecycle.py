@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,6 @@ from oncelog.storage.log.flush import Flusher
 if TYPE_CHECKING:
     from oncelog.broker.auth.sasl import SaslSettings
 
-_log = logging.getLogger(__name__)
 
 CLEANING_MS = 20.0  # while a log is compacted, a few milliseconds at a time
 MAINTENANCE_MS = 1_000  # how often storage is offered a turn for its chores

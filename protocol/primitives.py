@@ -25,10 +25,6 @@ class StoredBytes(Protocol):
 Piece: TypeAlias = Buffer | StoredBytes
 
 INT32_MAX: Final = 2**31 - 1
-NO_PRODUCER_ID: Final = -1
-NO_PRODUCER_EPOCH: Final = -1
-NO_SEQUENCE: Final = -1
-ZERO_UUID: Final = uuid.UUID(int=0)
 
 _MASK32: Final = 0xFFFFFFFF
 

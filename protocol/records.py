@@ -22,7 +22,6 @@ from oncelog.protocol.primitives import Buffer, crc32c, increment_sequence, read
 HEADER_SIZE: Final = 61
 LOG_OVERHEAD: Final = 12  # base_offset and batch_length: what batch_length does not count
 CRC_START: Final = 21
-MAGIC_OFFSET: Final = 16
 CURRENT_MAGIC: Final = 2
 
 CODEC_MASK: Final = 0x07

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from oncelog.broker.auth.acls import (
-    SUPPORTED_OPERATIONS,
     WILDCARD,
     AclEntry,
     AclFilter,
@@ -81,10 +80,6 @@ class Authorizer:
         denied = [e.pattern for e in meant if e.permission is PermissionType.DENY and e.names(operation)]
         allowed = [e.pattern for e in meant if e.permission is PermissionType.ALLOW and e.names(operation)]
         return any(not any(_dominates(deny, allow) for deny in denied) for allow in allowed)
-
-    def operations_bits(self, principal: str, host: str, resource_type: ResourceType, name: str) -> int:
-        """The `authorized_operations` bit field: 1 << operation for each one allowed."""
-        return sum(1 << op for op in SUPPORTED_OPERATIONS[resource_type] if self.authorize(principal, host, op, resource_type, name))
 
     def create(self, entry: AclEntry) -> None:
         """Add `entry`, durably; adding it twice is no error."""

@@ -10,7 +10,6 @@ sent after it. A request that must not be overtaken (`blocking`) holds back the 
 from __future__ import annotations
 
 import asyncio
-import logging
 import struct
 from collections import deque
 from collections.abc import Sequence
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from oncelog.broker.net.listener import Listener
     from oncelog.broker.net.requests import RequestHandler
 
-_log = logging.getLogger(__name__)
 _pack_length = struct.Struct(">i").pack
 
 MAX_PENDING_ANSWERS = 512  # requests of one connection in progress, before its socket is left unread

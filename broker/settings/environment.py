@@ -27,11 +27,6 @@ _OF_OTHERS = re.compile(
 _NEAR = 0.8
 
 
-def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Every `KAFKA_…` variable under its dotted name: `_` is `.`, `__` is `_`, `___` is `-`."""
-    return {_dotted(name): value for name, value in environment.items() if name.startswith("KAFKA_")}
-
-
 def settings_in(environment: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
     """Those of the variables that are settings. Raises KafkaError(INVALID_CONFIG) for a name that is nearly one."""
     found, ignored = {}, []
@@ -59,5 +54,6 @@ def _check_not_misspelt(variable: str, name: str, known: Collection[str]) -> Non
 
 
 def _dotted(variable: str) -> str:
+    """`_` is `.`, `__` is `_`, `___` is `-`."""
     name = variable.removeprefix("KAFKA_").lower()
     return name.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")

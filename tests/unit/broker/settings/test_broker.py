@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from oncelog.broker.settings.broker import load, merge, read_properties
-from oncelog.broker.settings.environment import from_environment
+from oncelog.broker.settings.environment import settings_in
 from oncelog.broker.settings.listeners import ListenerConfig
 from oncelog.protocol.errors import KafkaError
 
@@ -21,7 +21,7 @@ def test_later_sources_win(tmp_path: Path) -> None:
 
 def test_environment_names() -> None:
     given = {"KAFKA_LOG_DIRS": "a", "KAFKA_X__Y": "b", "KAFKA_LISTENER_NAME_TC___0_SSL": "c", "HOME": "d"}
-    assert from_environment(given) == {"log.dirs": "a", "x_y": "b", "listener.name.tc-0.ssl": "c"}
+    assert settings_in(given, {"log.dirs", "x_y"}) == {"log.dirs": "a", "x_y": "b", "listener.name.tc-0.ssl": "c"}
 
 
 def test_unknown_environment_variables_are_left_alone() -> None:
