@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tools import states, support_table
+from tools import message_stubs, states, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED: dict[str, Callable[[], str]] = {
     "broker/APIS.md": support_table.apis,
     "broker/SETTINGS.md": support_table.settings,
     "coordinator/STATES.md": states.render,
+    "protocol/messages/__init__.pyi": message_stubs.render,
 }
 
 

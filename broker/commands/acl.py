@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, PatternType, PermissionType, ResourceType
@@ -10,6 +10,11 @@ from oncelog.broker.commands.client.cluster import check
 from oncelog.broker.commands.client.options import DEFAULT, Connection
 from oncelog.broker.commands.client.output import USAGE, done, fail, show
 from oncelog.protocol.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from oncelog.protocol import messages
+
+    Matching = messages.DeleteAclsResponse.DeleteAclsFilterResult.DeleteAclsMatchingAcl
 
 app = App(name="acl", help="Access rules: list, add, delete.")
 Resource = Literal["topic", "group", "cluster", "transactional-id", "user"]
@@ -158,7 +163,10 @@ def _filter(
     }
 
 
-def _row(resource: Any, acl: Any) -> dict[str, Any]:
+def _row(
+    resource: messages.DescribeAclsResponse.DescribeAclsResource | Matching,
+    acl: messages.DescribeAclsResponse.DescribeAclsResource.AclDescription | Matching,
+) -> dict[str, Any]:
     return {
         "permission": _text(PermissionType(acl.permission_type)),
         "principal": acl.principal,

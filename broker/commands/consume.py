@@ -7,7 +7,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 from oncelog.broker.commands.client.cluster import Cluster, check
@@ -19,6 +19,10 @@ from oncelog.broker.commands.topic import EARLIEST, LATEST, offsets
 from oncelog.broker.ending import shortened
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.names import IsolationLevel
+
+if TYPE_CHECKING:
+    from oncelog.protocol import messages
+    from oncelog.protocol.records import Record
 
 app = App(name="consume", help="Read records, one a line on standard output.")
 # v13 names topics by id
@@ -88,7 +92,7 @@ def _positions(cluster: Cluster, topic: str, chosen: tuple[int, ...], start: str
     return {number: Position(begin[topic, number], None if follow else last[topic, number]) for topic, number in partitions}
 
 
-def _records(cluster: Cluster, topic: str, positions: dict[int, Position], level: IsolationLevel) -> Iterator[tuple[int, Any]]:
+def _records(cluster: Cluster, topic: str, positions: dict[int, Position], level: IsolationLevel) -> Iterator[tuple[int, Record]]:
     """(partition, Record) until every partition is finished. A read_committed reader stops at an open transaction."""
     leaders = cluster.leaders([topic])
     while any(not position.finished for position in positions.values()):
@@ -107,7 +111,7 @@ def _records(cluster: Cluster, topic: str, positions: dict[int, Position], level
 
 def _fetch(
     client: WireClient, topic: str, numbers: list[int], positions: dict[int, Position], level: IsolationLevel
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[tuple[int, Record]]:
     from oncelog.protocol import messages
 
     fetch_topic = messages.FetchRequest.FetchTopic
@@ -144,7 +148,7 @@ def _fetch(
                 yield partition.partition_index, record
 
 
-def _visible(partition: Any, position: Position) -> Iterator[Any]:
+def _visible(partition: messages.FetchResponse.FetchableTopicResponse.PartitionData, position: Position) -> Iterator[Record]:
     """The records of one partition's answer that the reader should see; moves `position` past all of them."""
     from oncelog.protocol.control_records import parse_end_transaction_marker
     from oncelog.protocol.records import iter_headers, iter_records
@@ -166,7 +170,7 @@ def _visible(partition: Any, position: Position) -> Iterator[Any]:
         position.offset = max(position.offset, header.next_offset)
 
 
-def _print(records: Iterator[tuple[int, Any]], how: Format, limit: int | None) -> None:
+def _print(records: Iterator[tuple[int, Record]], how: Format, limit: int | None) -> None:
     for count, (partition, record) in enumerate(records, 1):
         if how is Format.JSON:
             sys.stdout.write(json.dumps(_as_json(partition, record), ensure_ascii=False) + "\n")
@@ -177,7 +181,7 @@ def _print(records: Iterator[tuple[int, Any]], how: Format, limit: int | None) -
             return
 
 
-def _as_json(partition: int, record: Any) -> dict[str, Any]:
+def _as_json(partition: int, record: Record) -> dict[str, Any]:
     return {
         "partition": partition,
         "offset": record.offset,

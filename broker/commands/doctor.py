@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import ssl
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cyclopts import App
 from oncelog.broker.commands.client.cluster import Node
@@ -22,6 +22,9 @@ from oncelog.broker.commands.client.output import UNREACHABLE, USAGE, Format, fa
 from oncelog.broker.commands.client.wire import ConnectFailure, Security, WireClient, parse_address
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import KafkaError
+
+if TYPE_CHECKING:
+    from oncelog.protocol import messages
 
 app = App(name="doctor", help="Find out why a client cannot reach a broker.")
 _STEPS = {"dns": "name", "tcp": "connection", "tls": "TLS", "api_versions": "ApiVersions", "sasl": "authentication", "request": "metadata"}
@@ -65,7 +68,7 @@ def examine(host: str, port: int, security: Security, timeout_s: float) -> list[
     return findings
 
 
-def _walk(host: str, port: int, security: Security, timeout_s: float) -> tuple[list[Finding], Any]:
+def _walk(host: str, port: int, security: Security, timeout_s: float) -> tuple[list[Finding], messages.MetadataResponse | None]:
     """Findings, and the Metadata answer if it came to that."""
     client = WireClient(host, port, security=security, timeout_s=timeout_s)
     name = client.address
@@ -99,7 +102,7 @@ def _examine_advertised(node: Node, bootstrap_host: str, security: Security, tim
     return [first._replace(step="advertised address", detail=f"{said}: {first.step} failed: {first.detail}", advice=advice)]
 
 
-def _metadata(client: WireClient) -> Any:
+def _metadata(client: WireClient) -> messages.MetadataResponse:
     from oncelog.protocol import messages
 
     return client.send(ApiKey.METADATA, messages.MetadataRequest(topics=[], allow_auto_topic_creation=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 from oncelog.broker.commands.client.cluster import GROUP, Cluster, check
@@ -15,6 +15,9 @@ from oncelog.broker.commands.topic import EARLIEST, LATEST, offsets
 from oncelog.broker.ending import shortened
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from oncelog.protocol import messages
 
 app = App(name="group", help="Consumer groups: list, describe, delete, reset-offsets.")
 Partition = tuple[str, int]
@@ -138,7 +141,7 @@ def _or_end(found: dict[Partition, int], last: dict[Partition, int]) -> dict[Par
     return {partition: offset if offset >= 0 else last[partition] for partition, offset in found.items()}
 
 
-def _group_row(group: Any) -> dict[str, Any]:
+def _group_row(group: messages.ListGroupsResponse.ListedGroup) -> dict[str, Any]:
     return {
         "group": group.group_id,
         "type": group.group_type or "classic",
@@ -184,7 +187,11 @@ def _consumer_members(cluster: Cluster, group: str) -> tuple[str, list[dict[str,
             "member": member.member_id,
             "client_id": member.client_id,
             "host": member.client_host,
-            "owned": [(topic.topic_name, number) for topic in member.assignment.topic_partitions for number in topic.partitions],
+            "owned": [
+                (topic.topic_name, number)
+                for topic in (member.assignment.topic_partitions if member.assignment is not None else ())
+                for number in topic.partitions
+            ],
         }
         for member in found.members
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 from oncelog.broker.commands.client.cluster import Cluster, check
@@ -11,6 +11,9 @@ from oncelog.broker.commands.client.options import DEFAULT, Connection
 from oncelog.broker.commands.client.output import USAGE, done, fail, show, show_json
 from oncelog.broker.commands.client.settings import Settings, alter_settings, describe_settings, parse_settings_given
 from oncelog.protocol.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from oncelog.protocol import messages
 
 app = App(name="topic", help="Topics: list, create, describe, alter, delete.")
 TOPIC_RESOURCE = 2
@@ -28,7 +31,7 @@ def list_topics(*, internal: Annotated[bool, Parameter(negative=())] = False, co
     """
     with connection.open() as cluster:
         topics = [topic for topic in cluster.metadata().topics if internal or not topic.is_internal]
-    rows = [_topic_row(topic) for topic in sorted(topics, key=lambda topic: topic.name)]
+    rows = [_topic_row(topic) for topic in sorted(topics, key=lambda topic: topic.name or "")]
     show(rows, ["name", "partitions", "replicas", "topic_id"], connection.format, nothing="no topics")
 
 
@@ -84,14 +87,15 @@ def describe(*names: str, connection: Connection = DEFAULT) -> None:
         topics = cluster.metadata(list(names) or None).topics
         for topic in topics:
             check(topic.error_code, about=f"topic {topic.name}")
-        found = [_description(cluster, topic) for topic in sorted(topics, key=lambda topic: topic.name) if names or not topic.is_internal]
+        wanted = [topic for topic in topics if names or not topic.is_internal]
+        found = [_description(cluster, topic) for topic in sorted(wanted, key=lambda topic: topic.name or "")]
     if connection.format.value == "json":
         show_json(found)
         return
-    for topic in found:
-        done(f"{topic['name']}  id {topic['topic_id']}  {_settings_text(topic['settings'])}".rstrip(), connection.format)
+    for shown in found:
+        done(f"{shown['name']}  id {shown['topic_id']}  {_settings_text(shown['settings'])}".rstrip(), connection.format)
         columns = ["partition", "leader", "replicas", "in_sync", "earliest", "latest"]
-        show(topic["partitions"], columns, connection.format)
+        show(shown["partitions"], columns, connection.format)
 
 
 @app.command
@@ -175,19 +179,20 @@ def offsets(cluster: Cluster, partitions: list[tuple[str, int]], timestamp: int)
     return found
 
 
-def _description(cluster: Cluster, topic: Any) -> dict[str, Any]:
+def _description(cluster: Cluster, topic: messages.MetadataResponse.MetadataResponseTopic) -> dict[str, Any]:
+    name = topic.name or ""  # null only in an answer about an id
     numbers = sorted(partition.partition_index for partition in topic.partitions)
-    partitions = [(topic.name, number) for number in numbers]
+    partitions = [(name, number) for number in numbers]
     first, last = offsets(cluster, partitions, EARLIEST), offsets(cluster, partitions, LATEST)
-    settings = describe_settings(cluster, TOPIC_RESOURCE, topic.name)
+    settings = describe_settings(cluster, TOPIC_RESOURCE, name)
     rows = [
         {
             "partition": partition.partition_index,
             "leader": partition.leader_id,
             "replicas": partition.replica_nodes,
             "in_sync": partition.isr_nodes,
-            "earliest": first[topic.name, partition.partition_index],
-            "latest": last[topic.name, partition.partition_index],
+            "earliest": first[name, partition.partition_index],
+            "latest": last[name, partition.partition_index],
         }
         for partition in sorted(topic.partitions, key=lambda partition: partition.partition_index)
     ]
@@ -195,7 +200,7 @@ def _description(cluster: Cluster, topic: Any) -> dict[str, Any]:
     return {**_topic_row(topic), "settings": own, "partitions": rows}
 
 
-def _topic_row(topic: Any) -> dict[str, Any]:
+def _topic_row(topic: messages.MetadataResponse.MetadataResponseTopic) -> dict[str, Any]:
     from oncelog.protocol.primitives import uuid_to_kafka
 
     replicas = max((len(partition.replica_nodes) for partition in topic.partitions), default=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 from oncelog.broker.commands.client.cluster import TRANSACTION, Cluster, check
@@ -13,6 +13,12 @@ from oncelog.broker.commands.client.options import DEFAULT, Connection
 from oncelog.broker.commands.client.output import USAGE, done, fail, show
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from oncelog.protocol import messages
+
+    ProducerState = messages.DescribeProducersResponse.TopicResponse.PartitionResponse.ProducerState
+    ListedTransaction = messages.ListTransactionsResponse.TransactionState
 
 app = App(name="txn", help="Transactions: list, describe, find hanging ones, abort them.")
 
@@ -181,13 +187,13 @@ def abort(
     )
 
 
-def _listed(cluster: Cluster, node_id: int, request: Any) -> list[Any]:
-    def ask() -> list[Any]:
+def _listed(cluster: Cluster, node_id: int, request: messages.ListTransactionsRequest) -> list[ListedTransaction]:
+    def ask() -> list[ListedTransaction]:
         answer = cluster.node(node_id).send(ApiKey.LIST_TRANSACTIONS, request)
         check(answer.error_code, about=f"transactions of broker {node_id}")
         if answer.unknown_state_filters:
             fail(f"no such state: {', '.join(answer.unknown_state_filters)}", USAGE)
-        return list(answer.transaction_states)
+        return answer.transaction_states
 
     return cluster.until_ready(ask)
 
@@ -195,7 +201,7 @@ def _listed(cluster: Cluster, node_id: int, request: Any) -> list[Any]:
 def _description(cluster: Cluster, transactional_id: str) -> dict[str, Any]:
     from oncelog.protocol import messages
 
-    def ask() -> tuple[int, Any]:
+    def ask() -> tuple[int, messages.DescribeTransactionsResponse.TransactionState]:
         coordinator = cluster.coordinator_id(TRANSACTION, transactional_id)
         request = messages.DescribeTransactionsRequest(transactional_ids=[transactional_id])
         found = cluster.node(coordinator).send(ApiKey.DESCRIBE_TRANSACTIONS, request).transaction_states[0]
@@ -218,12 +224,12 @@ def _description(cluster: Cluster, transactional_id: str) -> dict[str, Any]:
     }
 
 
-def _describe_producers(cluster: Cluster, node_id: int, partitions: list[tuple[str, int]]) -> Iterator[tuple[str, int, Any]]:
+def _describe_producers(cluster: Cluster, node_id: int, partitions: list[tuple[str, int]]) -> Iterator[tuple[str, int, ProducerState]]:
     from oncelog.protocol import messages
 
     topics: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        topics.setdefault(topic, []).append(partition)
+    for name, index in partitions:
+        topics.setdefault(name, []).append(index)
     asked = [messages.DescribeProducersRequest.TopicRequest(name=name, partition_indexes=indexes) for name, indexes in topics.items()]
     answer = cluster.node(node_id).send(ApiKey.DESCRIBE_PRODUCERS, messages.DescribeProducersRequest(topics=asked))
     for topic in answer.topics:
@@ -233,14 +239,14 @@ def _describe_producers(cluster: Cluster, node_id: int, partitions: list[tuple[s
                 yield topic.name, partition.partition_index, producer
 
 
-def _producers_of(cluster: Cluster, topic: str, partition: int) -> list[Any]:
+def _producers_of(cluster: Cluster, topic: str, partition: int) -> list[ProducerState]:
     leader_id = cluster.leaders([topic]).get((topic, partition))
     if leader_id is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} has no partition {partition}")
     return [producer for _, _, producer in _describe_producers(cluster, leader_id, [(topic, partition)])]
 
 
-def _producer_row(producer: Any) -> dict[str, Any]:
+def _producer_row(producer: ProducerState) -> dict[str, Any]:
     return {
         "ProducerId": producer.producer_id,
         "ProducerEpoch": producer.producer_epoch,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter, validators
 from oncelog.broker.auth.scram import ScramMechanism, salted_password
@@ -12,6 +12,9 @@ from oncelog.broker.commands.client.cluster import check
 from oncelog.broker.commands.client.options import DEFAULT, Connection
 from oncelog.broker.commands.client.output import USAGE, done, fail, show
 from oncelog.protocol.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from oncelog.protocol.messages import AlterUserScramCredentialsRequest
 
 app = App(name="user", help="Users that log in with SCRAM: list, set, delete.")
 SALT_BYTES = 24
@@ -54,8 +57,7 @@ def set_user(
     """
     from oncelog.protocol import messages
 
-    chosen = ScramMechanism.of(mechanism)
-    assert chosen is not None
+    chosen = _scram(mechanism)
     salt = secrets.token_bytes(SALT_BYTES)
     request = messages.AlterUserScramCredentialsRequest
     upsertion = request.ScramCredentialUpsertion(
@@ -81,13 +83,17 @@ def delete(name: str, *, mechanism: Mechanism | None = None, connection: Connect
     from oncelog.protocol import messages
 
     request = messages.AlterUserScramCredentialsRequest
-    chosen = [ScramMechanism.of(mechanism)] if mechanism is not None else _mechanisms_of(connection, name)
+    chosen = [_scram(mechanism)] if mechanism is not None else _mechanisms_of(connection, name)
     for each in chosen:
         _alter(connection, request(deletions=[request.ScramCredentialDeletion(name=name, mechanism=each)], upsertions=[]))
     done(f"deleted user {name}", connection.format, deleted=name)
 
 
-def _mechanisms_of(connection: Connection, name: str) -> list[ScramMechanism | None]:
+def _scram(mechanism: Mechanism) -> ScramMechanism:
+    return ScramMechanism[mechanism.replace("-", "_")]
+
+
+def _mechanisms_of(connection: Connection, name: str) -> list[ScramMechanism]:
     from oncelog.protocol import messages
 
     request = messages.DescribeUserScramCredentialsRequest
@@ -99,7 +105,7 @@ def _mechanisms_of(connection: Connection, name: str) -> list[ScramMechanism | N
     return [ScramMechanism(info.mechanism) for info in result.credential_infos]
 
 
-def _alter(connection: Connection, request: object) -> None:
+def _alter(connection: Connection, request: AlterUserScramCredentialsRequest) -> None:
     with connection.open() as cluster:
         for result in cluster.controller().send(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, request).results:
             check(result.error_code, result.error_message, about=f"user {result.user}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 Field: TypeAlias = Any  # a field of kafka-python's parsed definition
 
@@ -24,13 +24,15 @@ class MessageBase:
     _defaults: dict[str, Any] = {}  # noqa: RUF012  one per class, never changed
     _struct: Field = None
 
-    def __getattr__(self, name: str) -> Any:
-        # Reached only for a slot that decoding left empty: a field the version lacks, or a tagged field that was not sent.
-        try:
-            default = self._defaults[name]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no field {name!r}") from None
-        return [] if default is _NEW_LIST else default
+    if not TYPE_CHECKING:  # a misspelt field is an error
+
+        def __getattr__(self, name: str) -> Any:
+            # Reached only for a slot that decoding left empty: a field the version lacks, or a tagged field that was not sent.
+            try:
+                default = self._defaults[name]
+            except KeyError:
+                raise AttributeError(f"{type(self).__name__} has no field {name!r}") from None
+            return [] if default is _NEW_LIST else default
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and all(getattr(self, name) == getattr(other, name) for name in self._defaults)

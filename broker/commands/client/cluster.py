@@ -12,11 +12,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from oncelog.broker.commands.client.wire import PLAINTEXT, ConnectFailure, Security, WireClient, error_code, parse_address
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from oncelog.protocol.messages import MetadataResponse
 
 T = TypeVar("T")
 GROUP, TRANSACTION = 0, 1
@@ -24,7 +27,7 @@ GROUP, TRANSACTION = 0, 1
 RETRIABLE = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 RETRY_BACKOFF_S = 0.1
 # how long to ask again for a topic that a broker may be making
-_CREATION = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 3.0, ErrorCode.LEADER_NOT_AVAILABLE: 30.0}
+_CREATION: dict[int, float] = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 3.0, ErrorCode.LEADER_NOT_AVAILABLE: 30.0}
 
 
 class Node(NamedTuple):
@@ -74,7 +77,7 @@ class Cluster:
             self._first = self._first_that_works()
         return self._first
 
-    def metadata(self, topics: list[str] | None = None, *, create: bool = False) -> Any:
+    def metadata(self, topics: list[str] | None = None, *, create: bool = False) -> MetadataResponse:
         """A Metadata answer; `topics` None lists all, [] only the brokers. `create`: the broker may make what is missing."""
         from oncelog.protocol import messages
 
@@ -104,8 +107,9 @@ class Cluster:
         """(topic, partition) -> node id of the leader. Raises KafkaError for a topic that cannot be described."""
         found: dict[tuple[str, int], int] = {}
         for topic in self.metadata(topics).topics:
-            check(topic.error_code, about=f"topic {topic.name}")
-            found.update({(topic.name, partition.partition_index): partition.leader_id for partition in topic.partitions})
+            name = topic.name or ""  # null only in an answer about an id
+            check(topic.error_code, about=f"topic {name}")
+            found.update({(name, partition.partition_index): partition.leader_id for partition in topic.partitions})
         return found
 
     def partitions_to_write(self, topic: str) -> list[int]:

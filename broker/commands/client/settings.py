@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from oncelog.broker.commands.client.cluster import Cluster, check
 from oncelog.broker.commands.client.numbers import MAX_INT32, whole_number
 from oncelog.broker.commands.client.output import USAGE, fail
+from oncelog.broker.commands.client.wire import WireClient
 from oncelog.protocol.api_keys import ApiKey
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -75,7 +76,7 @@ def alter_settings(cluster: Cluster, resource_type: int, name: str, to_set: Mapp
     check(result.error_code, result.error_message, about=f"settings of {name}")
 
 
-def _node_for(cluster: Cluster, resource_type: int, name: str) -> Any:
+def _node_for(cluster: Cluster, resource_type: int, name: str) -> WireClient:
     """Settings of one broker are asked of that broker."""
     node_id = whole_number(name, MAX_INT32)
     if resource_type in (BROKER, BROKER_LOGGER) and node_id is not None:

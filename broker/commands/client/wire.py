@@ -15,13 +15,17 @@ import ssl
 import struct
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from oncelog.broker.commands.client.sasl import Conversation, SaslClientError, conversation
 from oncelog.broker.ending import shortened
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
+if TYPE_CHECKING:
+    from oncelog.protocol.messages import ApiVersionsResponse, Request
+
+Answer = TypeVar("Answer")
 DEFAULT_PORT = 9092
 MAX_PORT = 65535
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
@@ -85,7 +89,7 @@ class WireClient:
         self.client_id = client_id
         self.timeout_s = timeout_s
         self.versions: dict[int, tuple[int, int]] = {}
-        self._api_versions: Any = None
+        self._api_versions: ApiVersionsResponse | None = None
         self._socket: socket.socket | None = None
         self._correlation_ids = itertools.count(1)
 
@@ -94,8 +98,9 @@ class WireClient:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
-    def api_versions(self) -> Any:
-        """The broker's ApiVersions answer (ranges, finalized features)."""
+    def api_versions(self) -> ApiVersionsResponse:
+        """The broker's ApiVersions answer (ranges, finalized features), once connected."""
+        assert self._api_versions is not None
         return self._api_versions
 
     def connect(self) -> Self:
@@ -140,7 +145,7 @@ class WireClient:
             )
         return chosen
 
-    def send(self, key: ApiKey, request: Any, *, version: int | None = None, max_version: int | None = None) -> Any:
+    def send(self, key: ApiKey, request: Request[Answer], *, version: int | None = None, max_version: int | None = None) -> Answer:
         """Send `request`, return the decoded answer. `version` fixes the version, `max_version` caps the negotiated one."""
         from oncelog.protocol import messages
 
@@ -151,9 +156,10 @@ class WireClient:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{key.name} cannot carry a value that large ({error})") from error
         body = self.send_raw(key, chosen, encoded)
         try:
-            return messages.decode_response(key, chosen, body)
+            answer: Answer = messages.decode_response(key, chosen, body)
         except (ValueError, IndexError, struct.error) as error:
             raise ConnectFailure("request", self.address, f"answered {key.name} with something that cannot be read ({error})") from error
+        return answer
 
     def send_raw(self, key: ApiKey, version: int, body: bytes | bytearray | memoryview) -> memoryview:
         """Send an encoded body, return the body of the answer."""

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey, is_flexible
-from oncelog.protocol.messages import MalformedRequest
+from oncelog.protocol.messages import MalformedRequest, definitions
 
 VALUES = {"string": "text", "bytes": b"bytes", "records": b"records", "bool": True, "uuid": uuid.UUID(int=7), "float64": 0.5}
 KNOWN = [key for key in ApiKey if messages.knows(key)]
@@ -168,7 +168,7 @@ def test_same_bytes_as_kafka_pythons_encoder(key: ApiKey, version: int, kind: st
     message = filled(message_class)
     flexible = is_flexible(key, version)
     theirs = message_class._struct.compiled_encode_into(version, compact=flexible, tagged=flexible)
-    buffer = messages._kafka_fields().codecs.EncodeBuffer()
+    buffer = definitions.kafka_fields().codecs.EncodeBuffer()
     theirs(message, buffer)
     assert encode(key, version, message) == buffer.result()
 
