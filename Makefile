@@ -48,12 +48,19 @@ demo: $(VENV)/.spark ## the main job: 336,776 flights through the broker and Spa
 test: $(VENV)/.dev ## all tests, of the heavy families a slice
 	$(BIN)/pytest -m "not slow and not referee and not java and not bench" $(ARGS)
 
-check: $(VENV)/.dev ## format, lint, types, unit and wire tests; under a minute
+ifdef ONE
+check: $(VENV)/.dev
+	@tests=$$($(BIN)/python -m tools.tests_of $(ONE)) && set -x && \
+	$(BIN)/ruff format --check $(ONE) $$tests && $(BIN)/ruff check $(ONE) $$tests && $(BIN)/mypy -m oncelog.$(subst /,.,$(patsubst %/__init__,%,$(ONE:.py=))) && \
+	$(call pytest,(unit or wire) and not slow,$$tests)
+else
+check: $(VENV)/.dev ## format, lint, types, unit and wire tests, under a minute; ONE=storage/log/log.py: of one module
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m tools.docs --check
 	$(call pytest,(unit or wire) and not slow,tests/unit tests/wire)
+endif
 
 clients: $(VENV)/.dev ## stock clients, Python and otherwise
 	$(call pytest,clients,tests/clients)
