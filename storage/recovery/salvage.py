@@ -43,6 +43,7 @@ class _Walk:
     last_crc: int = -1
     holes: list[Hole] = field(default_factory=list)
     mended: int = 0
+    following: int = -1  # the offset that the next segment begins with
 
     def known_epoch(self, offset: int) -> int:
         """The leader epoch that the checkpoint gives to `offset`, -1 for none."""
@@ -68,7 +69,7 @@ def check_segment(
     built again. Raises OSError.
     """
     size = segment.size
-    walk = _Walk(segment, segment.base_offset)
+    walk = _Walk(segment, segment.base_offset, following=following)
     walk.epoch = max(walk.known_epoch(segment.base_offset), 0)
     position = 0
     if tail is not None:
@@ -156,7 +157,9 @@ def _good_batch(walk: _Walk, position: int) -> BatchHeader | None:
         return None
     if header.base_offset < walk.next_offset or not _epoch_fits(walk, position, header):
         return None
-    if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET or not _crc_holds(segment, position, size, header.crc):
+    if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET or 0 <= walk.following <= header.last_offset:
+        return None
+    if not _crc_holds(segment, position, size, header.crc):
         return None
     if header.base_offset > walk.next_offset or header.partition_leader_epoch > walk.epoch:
         return header if _fits_what_follows(walk, position, header) else None
@@ -252,7 +255,10 @@ def _mend(walk: _Walk, position: int, end: int, durable: int, *, clean: bool) ->
         if len(behind) == HEADER_SIZE:
             known = parse_header(behind).base_offset == next_offset
         else:
-            known = next_offset == durable or not walk.next_offset <= header.base_offset <= segment.base_offset + MAX_RELATIVE_OFFSET
+            known = (
+                next_offset in (durable, walk.following)
+                or not walk.next_offset <= header.base_offset <= segment.base_offset + MAX_RELATIVE_OFFSET
+            )
         base_offset = walk.next_offset if known else header.base_offset
         if base_offset < walk.next_offset:
             return None

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from oncelog.storage.audit.verify import verify
-from support.storage_kit import Kit, offsets
+from support.damage import Partition
+from support.storage_kit import TP, Kit, offsets
 
 pytestmark = pytest.mark.unit
 SEALED, ACTIVE = 0, -1
@@ -117,3 +118,13 @@ def test_the_last_time_entry_is_there_after_two_stops(tmp_path: Path) -> None:
         kit.append()
     kit.stop()
     assert not verify(kit.data_dir).errors
+
+
+def test_the_last_batch_of_a_sealed_segment_keeps_below_the_next(tmp_path: Path) -> None:
+    """Its offset is outside of the CRC, and nothing in the file follows it."""
+    kit = filled(tmp_path)
+    seen = offsets(kit.log)
+    kit.stop()
+    Partition(kit.data_dir, str(TP)).change(-1, lambda batch: batch.__setitem__(6, 8), number=SEALED, crc=False)
+    kit.start()
+    assert offsets(kit.log) == seen
