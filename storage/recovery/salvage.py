@@ -233,6 +233,8 @@ def _plausible(walk: _Walk, position: int) -> BatchHeader | None:
         return None
     if header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET or header.partition_leader_epoch < walk.epoch:
         return None
+    if 0 <= walk.following <= header.last_offset:
+        return None
     return header if _crc_holds(segment, position, size, header.crc) else None
 
 
@@ -260,7 +262,10 @@ def _mend(walk: _Walk, position: int, end: int, durable: int, *, clean: bool) ->
                 or not walk.next_offset <= header.base_offset <= segment.base_offset + MAX_RELATIVE_OFFSET
             )
         base_offset = walk.next_offset if known else header.base_offset
-        if base_offset < walk.next_offset:
+        neighbour = _plausible(walk, behind_at) if not known else None
+        if neighbour is not None and base_offset + header.last_offset_delta >= neighbour.base_offset:
+            base_offset = neighbour.base_offset - header.last_offset_delta - 1
+        if base_offset < walk.next_offset or 0 <= walk.following <= base_offset + header.last_offset_delta:
             return None
         header.base_offset, header.batch_length, header.magic = base_offset, size - LOG_OVERHEAD, CURRENT_MAGIC
         known_epoch = walk.known_epoch(base_offset)
