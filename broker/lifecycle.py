@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from oncelog.broker.context import BrokerContext
 from oncelog.broker.fetching.sessions import FetchSessions
 from oncelog.broker.net.answer_stream import UnreadAnswers
+from oncelog.broker.net.backlog import Backlog
 from oncelog.broker.net.dispatch import ApiRegistry
 from oncelog.broker.net.listener import RECEIVE_BUFFER_BYTES, Listener
 from oncelog.broker.net.request_memory import RequestMemory
@@ -132,9 +133,9 @@ class Broker:
         server = self.config.server
         limit = server.queued_max_request_bytes if server.queued_max_request_bytes > 0 else server.max_frame_bytes
         memory = self._request_memory = RequestMemory(limit, self.env.clock.monotonic_ms)
-        unread = UnreadAnswers(server.queued_max_answer_bytes)
+        unread, backlog = UnreadAnswers(server.queued_max_answer_bytes), Backlog()
         for config in self.config.listeners:
-            listener = self._listener(config, handler, shared, memory, unread)
+            listener = self._listener(config, handler, shared, memory, unread, backlog)
             await listener.open()
             self.listeners.append(listener)
         self._tell_addresses()
@@ -151,7 +152,13 @@ class Broker:
         self.context.dynamic_configs.in_force({"listeners": ",".join(map(str, bound)), "advertised.listeners": ",".join(map(str, told))})
 
     def _listener(
-        self, config: ListenerConfig, handler: RequestHandler, shared: memoryview, memory: RequestMemory, unread: UnreadAnswers
+        self,
+        config: ListenerConfig,
+        handler: RequestHandler,
+        shared: memoryview,
+        memory: RequestMemory,
+        unread: UnreadAnswers,
+        backlog: Backlog,
     ) -> Listener:
         tls = map_principal = None
         if config.security.endswith("SSL"):
@@ -176,6 +183,7 @@ class Broker:
             receive_buffer=shared,
             request_memory=memory,
             unread=unread,
+            backlog=backlog,
         )
 
     def _sasl(self, config: ListenerConfig) -> SaslSettings:

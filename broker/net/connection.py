@@ -1,7 +1,8 @@
 """One client connection: frames in, answers out in the order of the requests, and pressure back on a client that does not read.
 
 All connections of a server share one receive buffer. A frame is handled where it was received; only the beginning of an incomplete
-frame is copied, into a buffer that grows with it (`request_memory.py`). All frames of one read are handled before one write.
+frame is copied, into a buffer that grows with it (`request_memory.py`). The frames of one read are handled before one write. Those that
+must wait (behind a blocking request, for a client that reads, for another turn when there are many) are kept as they came, unread.
 
 A handler answers with buffers at once or with a future; a future parks its own slot and what comes behind it is computed meanwhile but
 sent after it. A request that must not be overtaken (`blocking`) holds back the requests behind it as Apache Kafka's muted channel does.
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING, Any, cast
 from oncelog.broker.auth.mechanisms import ANONYMOUS
 from oncelog.broker.net import refusals
 from oncelog.broker.net.answer_stream import PIECE_BYTES, TURN_BYTES, Answer, AnswerStream
+from oncelog.broker.net.backlog import AT_ONCE
 from oncelog.broker.net.dispatch import CloseConnection
-from oncelog.broker.net.request_memory import FREE_BYTES, IncompleteRequest
+from oncelog.broker.net.request_memory import FREE_BYTES, IncompleteRequest, KeptRequests
 from oncelog.protocol.framing import LENGTH_BYTES, frame_length
 from oncelog.protocol.primitives import Buffer, MalformedRequest
 
@@ -75,8 +77,9 @@ class Connection(asyncio.BufferedProtocol):
         "_closing",
         "_flush_scheduled",
         "_handler",
-        "_held",
+        "_in_backlog",
         "_incomplete",
+        "_kept",
         "_last_read_ms",
         "_listener",
         "_max_frame_bytes",
@@ -103,7 +106,8 @@ class Connection(asyncio.BufferedProtocol):
         self._ready: list[Answer] = []  # answers before which nothing is owed, to be sent at the end of this read
         self._stream: AnswerStream | None = None  # the answer that is being sent, if it is a long one
         self._flush_scheduled = False
-        self._held: deque[memoryview] = deque()  # frames behind a blocking request, or of a client that does not read
+        self._kept: KeptRequests | None = None  # behind a blocking request, or of a client that does not read
+        self._in_backlog = False
         self._blocked = False
         self._paused = False  # the client does not read
         self._reading_paused = False
@@ -136,12 +140,9 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         self._slots.clear()
         self._ready.clear()
-        self._held.clear()
         self._stream = None
         self._listener.unread.ended(self)
-        if self._incomplete is not None:
-            self._incomplete.drop()
-            self._incomplete = None
+        self._drop_requests()
         self._listener.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -153,6 +154,8 @@ class Connection(asyncio.BufferedProtocol):
         self._last_read_ms = self._handler.clock.monotonic_ms()
         try:
             if self._incomplete is None:
+                if not self._seen_frames and nbytes >= LENGTH_BYTES:
+                    self._check_protocol(bytes(self._listener.receive_buffer[:LENGTH_BYTES]))
                 self._received(self._listener.receive_buffer, nbytes)
             else:
                 self._received_more(self._incomplete, nbytes)
@@ -173,7 +176,7 @@ class Connection(asyncio.BufferedProtocol):
         self._paused = False
         self._listener.unread.ended(self)
         self._last_read_ms = self._handler.clock.monotonic_ms()
-        self._go_on()
+        self._write_on()
 
     def unread_too_long(self) -> None:
         self._listener.log_once(
@@ -183,20 +186,54 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- frames
 
-    def _received(self, buffer: memoryview, end: int) -> None:
-        """Handle the whole frames in the shared buffer and keep what is left."""
-        if not self._seen_frames and end >= LENGTH_BYTES:
-            self._check_protocol(bytes(buffer[:LENGTH_BYTES]))
-        start, needed = 0, LENGTH_BYTES
-        while end - start >= LENGTH_BYTES:
-            needed = LENGTH_BYTES + frame_length(buffer, start, self._max_frame_bytes)
+    def _received(self, data: memoryview, end: int) -> None:
+        """Handle the whole frames in `data` up to `end` and keep what is left: for later, or as the beginning of a request."""
+        start, needed, count = 0, LENGTH_BYTES, 0
+        while end - start >= LENGTH_BYTES and not self._closing:
+            needed = LENGTH_BYTES + frame_length(data, start, self._max_frame_bytes)
             if start + needed > end:
                 break
-            self._handle(buffer[start + LENGTH_BYTES : start + needed])
+            count += 1
+            if self._must_wait or (count > AT_ONCE and self._is_put_off()):
+                self._keep(data, start, end)
+                return
+            self._handle(data[start + LENGTH_BYTES : start + needed])
             start, needed = start + needed, LENGTH_BYTES
+        if self._kept is not None:
+            self._kept.drop()
+            self._kept = None
         if start < end and not self._closing:
-            self._incomplete = IncompleteRequest(self._listener.request_memory, self, buffer[start:end], needed)
+            self._incomplete = IncompleteRequest(self._listener.request_memory, self, data[start:end], needed)
             self._update_reading()
+
+    def _keep(self, data: memoryview, start: int, end: int) -> None:
+        if self._kept is None:
+            self._kept = KeptRequests(self._listener.request_memory, self, data[start:end])
+        else:
+            self._kept.rest = data[start:end]
+        self._update_reading()
+
+    @property
+    def _must_wait(self) -> bool:
+        """Is there something that the next request must not overtake, or nobody who takes its answer?"""
+        return self._blocked or self._paused or self._stream is not None or len(self._slots) >= MAX_PENDING_ANSWERS
+
+    def _is_put_off(self) -> bool:
+        if self._listener.backlog.takes_another():
+            return False
+        if not self._in_backlog:
+            self._wait_in_backlog()
+        return True
+
+    def _wait_in_backlog(self) -> None:
+        self._in_backlog = True
+        self._listener.backlog.wait(self)
+
+    def go_on(self) -> None:
+        """Its turn in the backlog has come."""
+        self._in_backlog = False
+        self._handle_kept()
+        self.flush()
 
     def _received_more(self, incomplete: IncompleteRequest, nbytes: int) -> None:
         """Bytes of a length prefix, or of a frame."""
@@ -208,19 +245,27 @@ class Connection(asyncio.BufferedProtocol):
             if not self._seen_frames:
                 self._check_protocol(bytes(incomplete.buffer[:LENGTH_BYTES]))
             incomplete.has_length(LENGTH_BYTES + frame_length(memoryview(incomplete.buffer), 0, self._max_frame_bytes))
+        elif self._must_wait:
+            self._update_reading()
         else:
             self._incomplete = None
             self._handle(incomplete.finish())
+
+    def _drop_requests(self) -> None:
+        if self._incomplete is not None:
+            self._incomplete.drop()
+            self._incomplete = None
+        if self._kept is not None:
+            self._kept.drop()
+            self._kept = None
 
     def memory_granted(self) -> None:
         self._update_reading()
 
     def request_too_slow(self) -> None:
-        self._listener.log_once(self.client_host, "closing a connection: memory for requests is used up, and this one comes slowly")
+        self._listener.log_once(self.client_host, "closing a connection: memory for requests is used up, and this one takes long")
         self.abort()
-        if self._incomplete is not None:
-            self._incomplete.drop()
-            self._incomplete = None
+        self._drop_requests()
 
     def _check_protocol(self, head: bytes) -> None:
         self._seen_frames = True
@@ -230,13 +275,6 @@ class Connection(asyncio.BufferedProtocol):
             raise CloseConnection("an HTTP request on a Kafka port")
 
     def _handle(self, frame: memoryview) -> None:
-        if self._closing:
-            return
-        if self._blocked or self._paused or self._stream is not None:
-            shared = frame.obj is self._listener.receive_buffer.obj
-            self._held.append(memoryview(bytearray(frame)) if shared else frame)
-            self._update_reading()
-            return
         try:
             answer = self._handler.handle(frame, self)
         except (CloseConnection, MalformedRequest):
@@ -271,12 +309,18 @@ class Connection(asyncio.BufferedProtocol):
 
     def _unblock(self, done: asyncio.Future[Any]) -> None:
         self._blocked = False
-        self._handle_held()
+        self._handle_kept()
 
-    def _handle_held(self) -> None:
+    def _handle_kept(self) -> None:
+        """What could not be handled when it came."""
+        incomplete = self._incomplete
         try:
-            while self._held and not (self._blocked or self._paused or self._stream is not None or self._closing):
-                self._handle(self._held.popleft())
+            if self._kept is not None:
+                if not self._in_backlog:
+                    self._received(self._kept.rest, len(self._kept.rest))
+            elif incomplete is not None and incomplete.whole and not (self._must_wait or self._closing):
+                self._incomplete = None
+                self._handle(incomplete.finish())
         except (CloseConnection, MalformedRequest) as refused:
             self._refuse(str(refused))
         self._update_reading()
@@ -291,7 +335,7 @@ class Connection(asyncio.BufferedProtocol):
         error = done.exception()
         if error is None:
             slot.buffers = done.result()
-            self.flush()
+            self._flush_filled()
         elif isinstance(error, CloseConnection):
             while self._slots and self._slots.pop() is not slot:
                 pass  # what came after it gets no answer either
@@ -341,7 +385,7 @@ class Connection(asyncio.BufferedProtocol):
         stream, left = self._stream, TURN_BYTES
         while stream is not None and not self._paused and self._transport is not None:
             if left <= 0:
-                asyncio.get_running_loop().call_soon(self._go_on)
+                asyncio.get_running_loop().call_soon(self._write_on)
                 return
             try:
                 pieces = stream.next_pieces(self._listener.unread.piece_bytes)
@@ -354,11 +398,11 @@ class Connection(asyncio.BufferedProtocol):
                 stream = self._stream = None
             self._transport.writelines(pieces)
 
-    def _go_on(self) -> None:
+    def _write_on(self) -> None:
         """Send what could not be sent before, then look at the requests that had to wait for it."""
         self._send_stream()
         self.flush()
-        self._handle_held()
+        self._handle_kept()
         self.flush()
 
     def flush_soon(self) -> None:
@@ -369,7 +413,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def _flush_late(self) -> None:
         self._flush_scheduled = False
+        self._flush_filled()
+
+    def _flush_filled(self) -> None:
+        """As `flush`, and there may be room for more requests in progress now."""
         self.flush()
+        if self._kept is not None and not (self._in_backlog or self._must_wait):
+            self._wait_in_backlog()
 
     def close_after_response(self) -> None:
         """Send what is owed, then close; later requests are ignored."""
@@ -397,9 +447,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         full = (
             self._paused
-            or bool(self._held)
+            or self._kept is not None
             or len(self._slots) >= MAX_PENDING_ANSWERS
-            or (self._incomplete is not None and self._incomplete.waits)
+            or (self._incomplete is not None and (self._incomplete.waits or self._incomplete.whole))
         )
         if full and not self._reading_paused:
             self._reading_paused = True

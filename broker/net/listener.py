@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from oncelog.broker.auth.sasl import SaslSettings, SaslState
 from oncelog.broker.net import refusals
 from oncelog.broker.net.answer_stream import UnreadAnswers
+from oncelog.broker.net.backlog import Backlog
 from oncelog.broker.net.connection import Connection
 from oncelog.broker.net.request_memory import RequestMemory
 from oncelog.broker.net.requests import RequestHandler
@@ -45,6 +46,7 @@ class Listener:
         receive_buffer: memoryview | None = None,
         request_memory: RequestMemory | None = None,
         unread: UnreadAnswers | None = None,
+        backlog: Backlog | None = None,
     ) -> None:
         self.config = config
         self.name = config.name
@@ -54,6 +56,7 @@ class Listener:
         self.receive_buffer = receive_buffer if receive_buffer is not None else memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.request_memory = request_memory if request_memory is not None else RequestMemory(max_frame_bytes, handler.clock.monotonic_ms)
         self.unread = unread if unread is not None else UnreadAnswers(UNREAD_BYTES)
+        self.backlog = backlog if backlog is not None else Backlog()
         self.connections: set[Connection] = set()
         self.handshakes: set[TlsLayer] = set()
         self.tls_buffer = memoryview(bytearray(TLS_BUFFER_BYTES if tls is not None else 0))

@@ -3,7 +3,8 @@
 An announced length costs nothing: a buffer is at most eight times as long as what has arrived. The first `FREE_BYTES` of a request are not
 counted, so that no crowd keeps out who asks for little. Who finds no room is left unread until there is some, in order of arrival. When
 there has been none for `PATIENCE_MS`, requests that have been on their way for longer than that are given up with their connections, the
-largest first: a drip may take its time only while nobody needs the memory, and not all can wait for each other.
+largest first: a drip may take its time only while nobody needs the memory, and not all can wait for each other. So it is with requests
+that are here, but wait because their client does not read.
 
 What a request was given is counted as long as anybody holds its bytes: the connection, a handler that waits, work on another thread.
 """
@@ -161,6 +162,37 @@ class IncompleteRequest:
         return buffer
 
 
+class KeptRequests:
+    """Requests as they came, perhaps with the beginning of another, of a client that must wait: it does not read, or blocks itself."""
+
+    __slots__ = ("_memory", "_receiver", "_reservation", "rest")
+
+    def __init__(self, memory: RequestMemory, receiver: Receiver, data: Buffer) -> None:
+        self._memory = memory
+        self._receiver = receiver
+        self._reservation = memory.new_reservation()
+        buffer = HeapBuffer(data)
+        buffer.reservation = self._reservation
+        self.rest = memoryview(buffer)  # what nobody has looked at yet
+        memory.keep(self, len(buffer))
+
+    @property
+    def reserved(self) -> int:
+        """Bytes of the memory that are counted for it."""
+        return self._reservation.size
+
+    @reserved.setter
+    def reserved(self, size: int) -> None:
+        self._reservation.size = size
+
+    def given_up(self) -> None:
+        self._receiver.request_too_slow()
+
+    def drop(self) -> None:
+        """All is handled, or the connection is gone."""
+        self._memory.ended(self)
+
+
 class RequestMemory:
     """`limit` in bytes. Used on the loop's thread; only releases may come from others."""
 
@@ -170,7 +202,7 @@ class RequestMemory:
         self._loop: asyncio.AbstractEventLoop | None = None  # while somebody waits
         self._used = 0
         self._released: deque[int] = deque()
-        self._begun: dict[IncompleteRequest, float] = {}  # those with a reservation, since when
+        self._begun: dict[IncompleteRequest | KeptRequests, float] = {}  # those with a reservation, since when
         self._waiting: dict[IncompleteRequest, tuple[int, float]] = {}  # in order of arrival: bytes wanted, since when
 
     @property
@@ -182,8 +214,8 @@ class RequestMemory:
 
     @property
     def scarce(self) -> bool:
-        """Somebody waits: nobody should be given much to fill before it has asked."""
-        return bool(self._waiting)
+        """Nobody should be given much to fill before it has asked."""
+        return bool(self._waiting) or (self._used >= self.limit and self.used >= self.limit)
 
     def new_reservation(self) -> Reservation:
         return Reservation(self._release)
@@ -199,14 +231,21 @@ class RequestMemory:
         self.overdraw(request, size)
         return True
 
-    def overdraw(self, request: IncompleteRequest, size: int) -> None:
+    def keep(self, requests: KeptRequests, size: int) -> None:
+        """Count what is there already, unless it is little; it is given up like a slow request when others wait too long."""
+        if size > FREE_BYTES:
+            self._begun[requests] = self._now_ms()
+            self.overdraw(requests, size)
+
+    def overdraw(self, request: IncompleteRequest | KeptRequests, size: int) -> None:
         """Count what `request` has in any case."""
         self._used += size
         request.reserved += size
 
-    def ended(self, request: IncompleteRequest) -> None:
-        """It has arrived whole, or never will."""
-        if self._begun.pop(request, None) is not None and self._waiting.pop(request, None) is not None:
+    def ended(self, request: IncompleteRequest | KeptRequests) -> None:
+        """It has arrived whole and is looked at, or never will be."""
+        begun = self._begun.pop(request, None) is not None
+        if begun and isinstance(request, IncompleteRequest) and self._waiting.pop(request, None) is not None:
             self._serve()
 
     def _release(self, size: int) -> None:

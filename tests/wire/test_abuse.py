@@ -1,4 +1,4 @@
-"""A slice of `make abuse`: whatever clients do, the broker's memory stays bounded and it serves others. Nothing is said of latencies."""
+"""A slice of `make abuse`: whatever clients do, the broker's memory is bounded, and no turn of its loop keeps others waiting."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 
 @pytest.mark.parametrize("attack", list(abuse.ATTACKS))
-def test_memory_stays_bounded(broker: BrokerProcess, attack: str) -> None:
+def test_memory_and_turns_stay_bounded(broker: BrokerProcess, attack: str) -> None:
     seen = abuse.run(broker, attack, seconds=1.0)  # type: ignore[arg-type]
     assert not seen.failures
     assert seen.latencies
     assert seen.rss_mb <= abuse.MAX_RSS_MB
+    assert seen.turn_ms <= abuse.MAX_TURN_MS
     assert broker.running

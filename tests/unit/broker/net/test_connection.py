@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from oncelog.broker.auth.sasl import SaslSettings, SaslState
 from oncelog.broker.net.answer_stream import LONG_PIECE_BYTES, PIECE_BYTES, TURN_BYTES, UnreadAnswers
+from oncelog.broker.net.backlog import AT_ONCE, REQUESTS_A_TURN, Backlog
 from oncelog.broker.net.connection import MAX_PENDING_ANSWERS, BlockedRequests, Connection
 from oncelog.broker.net.dispatch import CloseConnection
-from oncelog.broker.net.request_memory import FREE_BYTES, RequestMemory
+from oncelog.broker.net.request_memory import FREE_BYTES, PATIENCE_MS, RequestMemory
 from oncelog.storage.env import OsFileSystem
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.log.stored_records import StoredRecords
@@ -72,6 +73,7 @@ class Listener:
         self.receive_buffer = memoryview(bytearray(256))
         self.request_memory = RequestMemory(1 << 20, lambda: 0.0)
         self.unread = UnreadAnswers(1 << 20)
+        self.backlog = Backlog()
         self.told: list[str] = []
 
     def new_sasl_state(self) -> SaslState | None:
@@ -134,7 +136,10 @@ class Wire:
 
     def feed(self, data: bytes) -> None:
         """As one read after another, each as large as the buffer offered."""
+        first = True
         while data:
+            assert first or not self.transport.reading_paused
+            first = False
             buffer = self.connection.get_buffer(-1)
             part = data[: len(buffer)]
             buffer[: len(part)] = part
@@ -409,15 +414,109 @@ def test_a_client_that_takes_all_leaves_room_for_others(stored: StoredRecords) -
 
 
 def test_many_long_answers_at_once_go_out_in_order(tmp_path: Path) -> None:
-    path = tmp_path / "records"
-    path.write_bytes(b"r" * 100)
+    async def scenario() -> None:
+        path = tmp_path / "records"
+        path.write_bytes(b"r" * 100)
+        wire = Wire()
+        wire.listener.receive_buffer = memoryview(bytearray(1 << 16))
+        wire.handler.stored = StoredRecords(Descriptors(OsFileSystem(), 10), str(path), 0, 100)
+        wire.transport.full = wire.connection
+        wire.feed(frames(*[b"stored%d" % number for number in range(MAX_PENDING_ANSWERS * 2)]))
+        wire.transport.full = None
+        wire.connection.resume_writing()
+        await turns(MAX_PENDING_ANSWERS * 2)
+        assert wire.answers() == [b"stored%d with " % number + b"r" * 100 for number in range(MAX_PENDING_ANSWERS * 2)]
+
+    asyncio.run(scenario())
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def test_what_waits_behind_an_unread_answer_is_not_even_split() -> None:
+    """What is wrong with it is found when its turn comes, behind the answers owed."""
     wire = Wire()
-    wire.handler.stored = StoredRecords(Descriptors(OsFileSystem(), 10), str(path), 0, 100)
     wire.transport.full = wire.connection
-    wire.feed(frames(*[b"stored%d" % number for number in range(MAX_PENDING_ANSWERS * 2)]))
+    wire.feed(frames(b"large", b"a") + struct.pack(">i", -1) + frames(b"never"))
+    assert not wire.transport.closed
+    assert wire.listener.request_memory.used == 0  # few bytes are not counted
     wire.transport.full = None
     wire.connection.resume_writing()
-    assert wire.answers() == [b"stored%d with " % number + b"r" * 100 for number in range(MAX_PENDING_ANSWERS * 2)]
+    assert wire.answers() == [b"large with records", b"A"]
+    assert wire.transport.closed
+
+
+def test_a_crowd_of_requests_is_handled_in_several_turns() -> None:
+    """No connection beyond its first few, all together no more than a turn may; in order, and nobody is left out."""
+
+    async def scenario() -> None:
+        wires = [Wire() for _ in range(10)]
+        for wire in wires:
+            wire.listener.receive_buffer = memoryview(bytearray(1 << 16))
+            wire.listener.backlog = wires[0].listener.backlog
+            wire.feed(frames(*[b"r%d" % number for number in range(1000)]))
+        handled = sum(len(wire.handler.seen) for wire in wires)
+        assert handled == REQUESTS_A_TURN + AT_ONCE * len(wires)
+        assert wires[-1].transport.reading_paused
+        quiet = Wire()
+        quiet.listener.backlog = wires[0].listener.backlog
+        quiet.feed(frames(b"one"))
+        assert quiet.answers() == [b"ONE"]
+        while handled < 1000 * len(wires):
+            await asyncio.sleep(0)
+            now = sum(len(wire.handler.seen) for wire in wires)
+            assert handled < now <= handled + REQUESTS_A_TURN + AT_ONCE
+            handled = now
+        for wire in wires:
+            assert wire.answers() == [b"R%d" % number for number in range(1000)]
+            assert not wire.transport.reading_paused
+
+    asyncio.run(scenario())
+
+
+def test_requests_that_wait_for_their_own_client_give_way() -> None:
+    """They are counted, and given up when others have no memory for long."""
+    now = 0.0
+    memory = RequestMemory(10_000, lambda: now)
+    wire, other = Wire(), Wire()
+    for one in (wire, other):
+        one.listener.request_memory = memory
+        one.listener.receive_buffer = memoryview(bytearray(1 << 16))
+    wire.transport.full = wire.connection
+
+    async def scenario() -> None:
+        nonlocal now
+        wire.feed(frames(b"large", *[b"x" * 100] * 90))
+        assert memory.used > 9000
+        other.feed(struct.pack(">i", 9_000) + b"y" * 4996)
+        assert other.transport.reading_paused
+        now = PATIENCE_MS + 1
+        memory.tick()
+        assert wire.transport.aborted
+        wire.connection.connection_lost(None)
+        gc.collect()
+        await turns(2)
+        assert not other.transport.reading_paused
+
+    asyncio.run(scenario())
+
+
+def test_requests_behind_too_many_in_progress_wait() -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        wire.listener.receive_buffer = memoryview(bytearray(1 << 16))
+        wire.feed(frames(*[b"park%d" % number for number in range(2 * MAX_PENDING_ANSWERS)]))
+        await turns(10)
+        assert len(wire.handler.seen) == MAX_PENDING_ANSWERS
+        for first in (0, MAX_PENDING_ANSWERS):
+            for number in range(first, first + MAX_PENDING_ANSWERS):
+                wire.handler.parked[b"park%d" % number].set_result((b"%d" % number,))
+            await turns(10)
+        assert wire.answers() == [b"%d" % number for number in range(2 * MAX_PENDING_ANSWERS)]
+
+    asyncio.run(scenario())
 
 
 def test_records_that_cannot_be_read_end_the_connection(stored: StoredRecords, tmp_path: Path) -> None:
