@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from oncelog.broker.net.requests import RequestHandler
 from oncelog.broker.net.turns import Turns
 from oncelog.broker.process.file_limits import FileLimits, shares
 from oncelog.broker.process.metrics import Metrics
+from oncelog.broker.process.wakeups import Wakeups
 from oncelog.broker.settings.broker import SECTIONS, BrokerConfig
 from oncelog.broker.settings.listeners import Endpoint, ListenerConfig
 from oncelog.broker.topics.metadata_cache import MetadataCache
@@ -32,10 +33,9 @@ if TYPE_CHECKING:
     from oncelog.broker.auth.sasl import SaslSettings
 
 
-CLEANING_MS = 20.0  # while a log is compacted, a few milliseconds at a time
+PIECE_MS = 20.0  # between two pieces of work that is cut: a log being compacted, the folders of a topic being renamed
 MAINTENANCE_MS = 1_000  # how often storage is offered a turn for its chores
 IDLE_CHECK_MS = 10_000
-LONGEST_SLEEP_MS = 1_000
 DEFAULT_FILES = 1_024
 
 
@@ -57,11 +57,10 @@ class Broker:
         self._files = files if files is not None else shares(DEFAULT_FILES)
         self.listeners: list[Listener] = []
         self.context = BrokerContext()
-        self._timer: asyncio.TimerHandle | None = None
+        self.wakeups = Wakeups(self.tick)
         self._next_maintenance_ms = 0.0
         self._next_idle_check_ms = 0.0
         self._opened = False  # the data directory is ours and completely read
-        self._stopped = False
         self._request_memory: RequestMemory | None = None  # from when clients are served
         self.logs = LogManager(
             env,
@@ -117,7 +116,10 @@ class Broker:
         context.groups.start()
         context.transactions.start()
         context.transactions.verifies_partitions = context.dynamic_configs.txn_config().partition_verification_enable
+        context.transactions.on_earlier(self._wake_at)
+        context.groups.on_earlier(self._wake_at)
         self.logs.on_topic_deleted.append(context.groups.removal.on_topic_deleted)
+        self.logs.on_topic_deleted.append(lambda _name: self.wakeups.within(PIECE_MS))  # its folders may be many
 
     def _reconfigure(self) -> None:
         """Take over what was altered while we run."""
@@ -140,7 +142,7 @@ class Broker:
             self.listeners.append(listener)
         self._tell_addresses()
         gc.freeze()  # without a collection, which would stand between the start and the first answer
-        self._schedule()
+        self.wakeups.start()
 
     def _tell_addresses(self) -> None:
         """Have DescribeConfigs show the addresses in force, with the ports that were free."""
@@ -204,32 +206,38 @@ class Broker:
         if self.logs.folders.busy:
             self.logs.folders.rename_some()
         if now >= self._next_maintenance_ms:
+            self._next_maintenance_ms = now + MAINTENANCE_MS
             self.logs.maintenance(wall)
-            self._next_maintenance_ms = now + (CLEANING_MS if self.logs.cleaning else MAINTENANCE_MS)
+            if self.logs.cleaning:
+                self._next_maintenance_ms = self.env.clock.monotonic_ms() + PIECE_MS
         if now >= self._next_idle_check_ms:
             self._next_idle_check_ms = now + IDLE_CHECK_MS
             for listener in self.listeners:
                 listener.reap_idle(now, self.config.server.connections_max_idle_ms)
-        due = [self._next_maintenance_ms - now, self._next_idle_check_ms - now]
-        for deadline in (self.context.transactions.next_deadline_ms(), self.context.groups.next_deadline_ms()):
-            if deadline is not None:
-                due.append(deadline - wall)
-        return max(0.0, min(due))
+        return max(0.0, min(self._waits_ms()))
 
-    def _schedule(self) -> None:
-        if self._stopped:
-            return
-        wait_ms = min(self.tick(), LONGEST_SLEEP_MS)
-        # new deadlines may come at any time: look again soon enough for the shortest that anybody sets
-        self._timer = asyncio.get_running_loop().call_later(max(min(wait_ms, 20.0), 1.0) / 1000, self._schedule)
+    def _waits_ms(self) -> Iterator[float]:
+        """How long everybody has until there is something to do."""
+        now, wall = self.env.clock.monotonic_ms(), self.env.clock.time_ms()
+        yield self._next_maintenance_ms - now
+        yield self._next_idle_check_ms - now
+        if self.logs.folders.busy:
+            yield PIECE_MS
+        for service in (self.context.transactions, self.context.groups):
+            if (deadline := service.next_deadline_ms()) is not None:
+                yield deadline - wall
+        if self._request_memory is not None and (deadline := self._request_memory.next_deadline_ms()) is not None:
+            yield deadline - now
+
+    def _wake_at(self, deadline_ms: float) -> None:
+        """A coordinator has something to do before anything else was; `deadline_ms` is a time of day."""
+        self.wakeups.within(deadline_ms - self.env.clock.time_ms())
 
     # -- stop
 
     async def stop(self) -> None:
         """Accept no more, answer nothing more, leave a directory that needs no recovery."""
-        self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self.wakeups.stop()
         for listener in self.listeners:
             await listener.close()
         self.close()

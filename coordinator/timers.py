@@ -1,7 +1,7 @@
 """Deadlines on a heap: what is due is carried out when somebody says what time it is.
 
-No thread and no loop: the broker asks for `next_deadline_ms()`, sleeps that long and calls `fire(now_ms)`. A cancelled timer
-stays on the heap until its time, or until cancelled ones are the majority.
+No thread and no loop: the broker asks for `next_deadline_ms()`, sleeps that long, or until `on_earlier` wakes it, and calls `fire(now_ms)`.
+A cancelled timer stays on the heap until its time, or until cancelled ones are the majority.
 """
 
 from __future__ import annotations

@@ -263,6 +263,16 @@ class RequestMemory:
             self.overdraw(request, size)
             request.granted()
 
+    def next_deadline_ms(self) -> float | None:
+        """When `tick` has something to do, on the clock it was given; None while nobody waits, or waits for nobody who is slow."""
+        if not self._waiting:
+            return None
+        first = next(iter(self._waiting))
+        others = [begun for request, begun in self._begun.items() if request is not first]
+        if not others:
+            return None
+        return max(self._waiting[first][1], min(others)) + PATIENCE_MS
+
     def tick(self) -> None:
         """Make room when there was none for too long."""
         first = next(iter(self._waiting), None)

@@ -80,6 +80,10 @@ class GroupService:
     def next_deadline_ms(self) -> float | None:
         return self.runtime.next_deadline_ms()
 
+    def on_earlier(self, listener: Callable[[float], None]) -> None:
+        """Have `listener(deadline_ms)` called when something is to be done before everything else that is scheduled."""
+        self.runtime.timers.on_earlier = listener
+
     def replay_marker(self, partition: int, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None:
         """A marker was written to a partition of `__consumer_offsets`."""
         self.runtime.replay_marker(partition, producer_id, producer_epoch, commit, offset)

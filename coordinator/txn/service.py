@@ -80,6 +80,10 @@ class TxnService:
     def next_deadline_ms(self) -> float | None:
         return self.runtime.next_deadline_ms()
 
+    def on_earlier(self, listener: Callable[[float], None]) -> None:
+        """Have `listener(deadline_ms)` called when something is to be done before everything else that is scheduled."""
+        self.runtime.timers.on_earlier = listener
+
     # -- what clients ask for
 
     def init_producer_id(

@@ -183,3 +183,26 @@ def test_who_waits_is_forgotten_with_its_connection(memory: RequestMemory) -> No
         assert not memory.scarce
 
     asyncio.run(scenario())
+
+
+def test_the_deadline_is_when_somebody_is_given_up(memory: RequestMemory, time: Time) -> None:
+    async def scenario() -> None:
+        assert memory.next_deadline_ms() is None
+        clients = []
+        for _ in range(3):
+            time.now += 700
+            clients.append(Client(memory, 90 * MIB))
+            clients[-1].send(20 * MIB)
+        for client in clients:
+            time.now += 70
+            client.send(60 * MIB)
+        deadline = memory.next_deadline_ms()
+        assert deadline is not None
+        time.now = deadline - 1
+        memory.tick()
+        assert not any(client.given_up for client in clients)
+        time.now = deadline
+        memory.tick()
+        assert sum(client.given_up for client in clients) == 1
+
+    asyncio.run(scenario())
