@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oncelog.protocol import messages
-from oncelog.protocol.api_keys import ApiKey, is_flexible
+from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.header import RequestHeader, parse_request_header, response_header
 from oncelog.protocol.primitives import MalformedRequest
-
-GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 def test_old_header() -> None:
@@ -55,18 +50,3 @@ def test_response_headers() -> None:
     assert response_header(ApiKey.METADATA, 8, 5) == b"\x00\x00\x00\x05"
     assert response_header(ApiKey.METADATA, 9, 5) == b"\x00\x00\x00\x05\x00"
     assert response_header(ApiKey.API_VERSIONS, 4, 5) == b"\x00\x00\x00\x05"
-
-
-def test_flexibility_is_that_of_the_definitions() -> None:
-    for key in ApiKey:
-        if messages.knows(key):
-            lowest, highest = messages.valid_versions(key)
-            for version in range(lowest, highest + 1):
-                assert is_flexible(key, version) == messages.is_flexible_definition(key, version), (key, version)
-
-
-def test_names_are_kafkas() -> None:
-    table = json.loads((GOLDEN / "api_versions_4.3.0.json").read_text())["4.3.0"]["v4"]["api_keys"]
-    assert {entry["api_key"]: entry["name"] for entry in table} == {
-        entry["api_key"]: ApiKey(entry["api_key"]).schema_name for entry in table
-    }

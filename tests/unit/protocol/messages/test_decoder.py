@@ -4,52 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import tracemalloc
-import uuid
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey, is_flexible
-from oncelog.protocol.messages import MalformedRequest, definitions
-
-VALUES = {"string": "text", "bytes": b"bytes", "records": b"records", "bool": True, "uuid": uuid.UUID(int=7), "float64": 0.5}
-KNOWN = [key for key in ApiKey if messages.knows(key)]
-
-
-def versions(key: ApiKey) -> range:
-    lowest, highest = messages.valid_versions(key)
-    return range(lowest, highest + 1)
-
-
-def filled(message_class: Any) -> Any:
-    """A message with something in every field: two elements in each array, a present struct, no null."""
-    struct = message_class._struct
-    return message_class(**{name: filled_field(message_class, field) for name, field in struct.fields.items()})
-
-
-def filled_field(owner: Any, field: Any) -> Any:
-    if field.is_struct_array():
-        return [filled(getattr(owner, field.type_str)) for _ in range(2)]
-    if field.is_struct():
-        return filled(getattr(owner, field.type_str))
-    kind = field.type_str.removeprefix("[]")
-    value = VALUES.get(kind, 3)
-    return [value, value] if field.is_array() else value
-
-
-def cases() -> Iterator[Any]:
-    for key in KNOWN:
-        for version in versions(key):
-            for kind in ("request", "response"):
-                yield pytest.param(key, version, kind, id=f"{key.name}-v{version}-{kind}")
-
-
-def codec(key: ApiKey, kind: str) -> tuple[Any, Any, Any]:
-    message_class = getattr(messages, f"{key.schema_name}{kind.capitalize()}")
-    return message_class, getattr(messages, f"encode_{kind}"), getattr(messages, f"decode_{kind}")
+from oncelog.protocol.messages import MalformedRequest
+from support.filled_messages import KNOWN, cases, codec, filled, versions
 
 
 @pytest.mark.parametrize(("key", "version", "kind"), list(cases()))
@@ -133,48 +95,3 @@ def test_records_are_a_view_on_the_request() -> None:
     records = messages.decode_request(ApiKey.PRODUCE, 9, body).topic_data[0].partition_data[0].records
     assert isinstance(records, memoryview)
     assert records.obj is body
-
-
-def test_versions_outside_the_definition() -> None:
-    for version in (-1, 2, 14):
-        with pytest.raises(MalformedRequest, match="versions 3 to 13"):
-            messages.decode_request(ApiKey.PRODUCE, version, b"")
-
-
-def test_unknown_keys() -> None:
-    for key in (-1, 93, 9999, ApiKey.VOTE):
-        with pytest.raises(MalformedRequest, match="no message with key"):
-            messages.decode_request(key, 0, b"")
-
-
-def test_unknown_fields_are_refused_when_a_message_is_made() -> None:
-    with pytest.raises(TypeError):
-        messages.HeartbeatResponse(error=3)
-    with pytest.raises(AttributeError):
-        messages.HeartbeatResponse().error = 3
-    with pytest.raises(AttributeError):
-        _ = messages.NoSuchMessage
-
-
-def test_defaults_are_not_shared() -> None:
-    one, two = messages.MetadataResponse(), messages.MetadataResponse()
-    one.topics.append(1)
-    assert two.topics == []
-
-
-@pytest.mark.parametrize(("key", "version", "kind"), list(cases()))
-def test_same_bytes_as_kafka_pythons_encoder(key: ApiKey, version: int, kind: str) -> None:
-    message_class, encode, _decode = codec(key, kind)
-    message = filled(message_class)
-    flexible = is_flexible(key, version)
-    theirs = message_class._struct.compiled_encode_into(version, compact=flexible, tagged=flexible)
-    buffer = definitions.kafka_fields().codecs.EncodeBuffer()
-    theirs(message, buffer)
-    assert encode(key, version, message) == buffer.result()
-
-
-def test_tagged_fields_at_their_default_are_not_sent() -> None:
-    assert messages.encode_response(ApiKey.API_VERSIONS, 3, messages.ApiVersionsResponse())[-1:] == b"\x00"
-    assert messages.encode_response(ApiKey.API_VERSIONS, 3, messages.ApiVersionsResponse(finalized_features_epoch=1))[
-        -11:
-    ] == bytes.fromhex("01" + "0108" + "0000000000000001")

@@ -1,4 +1,4 @@
-"""The hand-written Produce and Fetch bodies are twins of the generic codec."""
+"""The hand-written Fetch bodies are twins of the generic codec."""
 
 from __future__ import annotations
 
@@ -10,97 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.hot import (
-    FetchPartitionData,
-    PartitionProduceResponse,
-    pack_fetch_response,
-    pack_produce_response,
-    parse_fetch,
-    parse_produce,
-)
+from oncelog.protocol.hot import FetchPartitionData, pack_fetch_response, parse_fetch
 from oncelog.protocol.primitives import MalformedRequest
+from support.hot_bodies import int16, int32, int64, optional_text, records, text, topic_id
 
-PRODUCE_VERSIONS = range(3, 14)
 FETCH_VERSIONS = range(4, 19)
-
 int8 = st.integers(-(2**7), 2**7 - 1)
-int16 = st.integers(-(2**15), 2**15 - 1)
-int32 = st.integers(-(2**31), 2**31 - 1)
-int64 = st.integers(-(2**63), 2**63 - 1)
-text = st.text(st.characters(codec="utf-8"), max_size=200)
-optional_text = st.none() | text
-records = st.binary(max_size=300)
-topic_id = st.binary(min_size=16, max_size=16).filter(any)
-
-
-def topic_fields(topic: tuple[str, bytes], by_id: bool) -> dict[str, Any]:
-    return {"topic_id": uuid.UUID(bytes=topic[1])} if by_id else {"name": topic[0]}
-
-
-@settings(deadline=None)
-@given(st.data(), st.sampled_from(PRODUCE_VERSIONS))
-def test_produce_request(data: st.DataObject, version: int) -> None:
-    topics = data.draw(
-        st.lists(st.tuples(st.tuples(text, topic_id), st.lists(st.tuples(int32, st.none() | records), max_size=4)), max_size=4)
-    )
-    transactional_id, acks, timeout_ms = data.draw(st.tuples(optional_text, int16, int32))
-    Topic = messages.ProduceRequest.TopicProduceData
-    request = messages.ProduceRequest(
-        transactional_id=transactional_id,
-        acks=acks,
-        timeout_ms=timeout_ms,
-        topic_data=[
-            Topic(
-                **topic_fields(topic, version >= 13),
-                partition_data=[Topic.PartitionProduceData(index=index, records=content) for index, content in partitions],
-            )
-            for topic, partitions in topics
-        ],
-    )
-    body = messages.encode_request(ApiKey.PRODUCE, version, request)
-    parsed = parse_produce(version, bytes(body) + b"neighbour")
-    assert (parsed.transactional_id, parsed.acks, parsed.timeout_ms) == (transactional_id, acks, timeout_ms)
-    assert parsed.topics == [
-        (None if version >= 13 else topic[0], topic[1] if version >= 13 else None, partitions) for topic, partitions in topics
-    ]
-    assert messages.decode_request(ApiKey.PRODUCE, version, body) == request
-
-
-produce_partition = st.builds(
-    PartitionProduceResponse, int32, int16, int64, int64, int64, st.lists(st.tuples(int32, optional_text), max_size=3), optional_text
-)
-
-
-@settings(deadline=None)
-@given(st.data(), st.sampled_from(PRODUCE_VERSIONS))
-def test_produce_response(data: st.DataObject, version: int) -> None:
-    topics = data.draw(st.lists(st.tuples(st.tuples(text, topic_id), st.lists(produce_partition, max_size=4)), max_size=4))
-    throttle_ms = data.draw(int32)
-    Topic = messages.ProduceResponse.TopicProduceResponse
-    Partition = Topic.PartitionProduceResponse
-    twin = messages.ProduceResponse(
-        responses=[
-            Topic(
-                **topic_fields(topic, version >= 13),
-                partition_responses=[
-                    Partition(
-                        index=each.index,
-                        error_code=each.error_code,
-                        base_offset=each.base_offset,
-                        log_append_time_ms=each.log_append_time_ms,
-                        log_start_offset=each.log_start_offset,
-                        record_errors=[Partition.BatchIndexAndErrorMessage(*one) for one in each.record_errors],
-                        error_message=each.error_message,
-                    )
-                    for each in partitions
-                ],
-            )
-            for topic, partitions in topics
-        ],
-        throttle_time_ms=throttle_ms,
-    )
-    ours = pack_produce_response(version, [(topic[version >= 13], partitions) for topic, partitions in topics], throttle_ms)
-    assert ours == messages.encode_response(ApiKey.PRODUCE, version, twin)
 
 
 @settings(deadline=None)
@@ -205,32 +120,10 @@ def test_fetch_response(data: st.DataObject, version: int) -> None:
     assert b"".join(ours) == messages.encode_response(ApiKey.FETCH, version, twin)
 
 
-def test_records_are_views_on_the_request() -> None:
-    body = bytes.fromhex("00" + "ffff" + "000003e8" + "02" + "0274" + "02" + "00000001" + "0561626364" + "00" + "00" + "00")
-    (_topic,) = parse_produce(9, body).topics
-    ((index, view),) = _topic[2]
-    assert index == 1
-    assert isinstance(view, memoryview)
-    assert view.obj is body
-    assert view == b"abcd"
-
-
 def test_records_of_an_answer_are_passed_on() -> None:
     stored = memoryview(b"batch")
     buffers = pack_fetch_response(12, 0, 0, [("t", [FetchPartitionData(0, records=stored)])])
     assert any(each is stored for each in buffers)
-
-
-@pytest.mark.parametrize("version", PRODUCE_VERSIONS)
-def test_cut_produce_is_refused(version: int) -> None:
-    Topic = messages.ProduceRequest.TopicProduceData
-    topic = Topic(
-        **topic_fields(("topic", bytes(range(16))), version >= 13), partition_data=[Topic.PartitionProduceData(index=3, records=b"x" * 200)]
-    )
-    body = messages.encode_request(ApiKey.PRODUCE, version, messages.ProduceRequest("id", -1, 1000, [topic, topic]))
-    for length in range(len(body)):
-        with pytest.raises(MalformedRequest):
-            parse_produce(version, body[:length])
 
 
 @pytest.mark.parametrize("version", FETCH_VERSIONS)
@@ -247,17 +140,3 @@ def test_cut_fetch_is_refused(version: int) -> None:
     for length in range(len(body)):
         with pytest.raises(MalformedRequest):
             parse_fetch(version, body[:length])
-
-
-@pytest.mark.parametrize("version", [8, 9])
-def test_huge_counts_are_refused(version: int) -> None:
-    count = "7fffffff" if version == 8 else "ffffffff07"
-    head = ("ffff" if version == 8 else "00") + "ffff" + "000003e8"
-    with pytest.raises(MalformedRequest):
-        parse_produce(version, bytes.fromhex(head + count))
-    name = "000174" if version == 8 else "0274"
-    one = "00000001" if version == 8 else "02"
-    with pytest.raises(MalformedRequest):
-        parse_produce(version, bytes.fromhex(head + one + name + count))
-    with pytest.raises(MalformedRequest):
-        parse_produce(version, bytes.fromhex(head + one + name + one + "00000000" + count))
