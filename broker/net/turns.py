@@ -20,7 +20,9 @@ T = TypeVar("T")
 Job: TypeAlias = Callable[[], Any] | asyncio.Future[Any]
 Steps: TypeAlias = Generator[Job | None, Any, T]
 
-MAX_WITH_JOBS: Final = 2  # works that may hold what another thread made for them, which may be large
+# works that may hold what another thread made for them: one batch may unpack to 64 MiB with default settings, and two would be most of
+# the memory that a broker is to get by with
+MAX_WITH_JOBS: Final = 1
 
 
 def at_once(steps: Steps[T]) -> T:

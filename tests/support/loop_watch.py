@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -97,6 +98,7 @@ def watched_broker(data_dir: Path, **settings: str) -> Iterator[WatchedBroker]:
     """A started broker; settings by their names with underscores for dots."""
     watched = WatchedBroker(data_dir, {name.replace("_", "."): value for name, value in settings.items()})
     run = asyncio.Handle._run  # type: ignore[attr-defined]
+    callbacks, thresholds = list(gc.callbacks), gc.get_threshold()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(asyncio.Handle, "_run", lambda handle: watched.turn(run, handle))
         watched.start()
@@ -104,3 +106,6 @@ def watched_broker(data_dir: Path, **settings: str) -> Iterator[WatchedBroker]:
             yield watched
         finally:
             watched.stop()
+            gc.callbacks[:] = callbacks  # the broker's way of collecting is its process's
+            gc.set_threshold(*thresholds)
+            gc.unfreeze()
