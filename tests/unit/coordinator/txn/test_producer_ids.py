@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oncelog.coordinator.txn.producer_ids import BLOCK_SIZE, FIRST_PRODUCER_ID, ProducerIds
+from support.txn_bench import now
+from support.txn_machine import Machine
 
 
 class Disk:
@@ -70,3 +72,14 @@ def test_never_twice(plan: list[int | str]) -> None:
                     break
                 assert given_out not in seen
                 seen.add(given_out)
+
+
+def test_producer_ids_are_never_given_twice_over_power_cuts() -> None:
+    seen: set[int] = set()
+    machine = Machine()
+    for _ in range(5):
+        for _ in range(3):
+            producer_id = now(machine.service.init_producer_id(None, 0)).producer_id
+            assert producer_id not in seen
+            seen.add(producer_id)
+        machine.power_cut()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oncelog.coordinator.txn.markers import Leave, Marker, OpenTransaction, Restore, resolve
 from oncelog.coordinator.txn.producer_ids import FIRST_PRODUCER_ID as P
-from oncelog.coordinator.txn.state import TransactionMetadata
 from oncelog.coordinator.txn.state import TransactionState as S
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.errors import KafkaError
@@ -185,75 +182,3 @@ def test_producer_ids_stay_clear_of_what_the_logs_know() -> None:
     bench.logs.at("a").write(P + 5000, 0)
     again = Bench(bench.logs.after_kill(99), clock=bench.clock, next_id=None)
     assert again.init(None).producer_id == P + 5001
-
-
-TXN = TransactionMetadata("t", 9, 4, 1, S.COMPLETE_COMMIT, 0, last_producer_epoch=3, previous_producer_id=9, client_transaction_version=2)
-TP = TopicPartition("a", 0)
-
-
-@pytest.mark.parametrize(
-    ("changes", "producer_id", "epoch", "expected"),
-    [
-        ({}, 9, 3, Marker(TP, 9, 4, True, 2)),  # marker lost
-        ({}, 9, 4, Restore("t", TP)),  # the next transaction's Ongoing lost
-        ({"client_transaction_version": 0}, 9, 4, Marker(TP, 9, 4, True, 0)),
-        ({"state": S.COMPLETE_ABORT}, 9, 3, Marker(TP, 9, 4, False, 2)),
-        ({}, 9, 1, Marker(TP, 9, 1, False, 0)),  # nobody knows any more
-        ({"producer_id": 10, "producer_epoch": 0, "last_producer_epoch": 32766}, 9, 32766, Marker(TP, 9, 32767, True, 2)),
-        ({"producer_id": 10, "producer_epoch": 0, "last_producer_epoch": 32766}, 9, 5, Marker(TP, 9, 5, False, 0)),
-        ({"state": S.ONGOING, "partitions": frozenset({TP})}, 9, 4, Leave.LEAVE),
-        ({"state": S.ONGOING}, 9, 4, Restore("t", TP)),
-        ({"state": S.ONGOING}, 9, 3, Marker(TP, 9, 3, False, 0)),
-        ({"state": S.PREPARE_COMMIT, "partitions": frozenset({TP})}, 9, 3, Leave.LEAVE),
-        ({"state": S.PREPARE_ABORT}, 9, 3, Marker(TP, 9, 4, False, 2)),
-        ({"state": S.EMPTY}, 9, 4, Restore("t", TP)),
-        ({"state": S.EMPTY}, 9, 3, Marker(TP, 9, 3, False, 0)),
-    ],
-)
-def test_resolve(changes: dict[str, object], producer_id: int, epoch: int, expected: object) -> None:
-    txn = replace(TXN, **changes)  # type: ignore[arg-type]
-    assert resolve(OpenTransaction(TP, producer_id, epoch), txn) == expected
-
-
-def test_resolve_without_owner() -> None:
-    assert resolve(OpenTransaction(TP, 9, 2), None) == Marker(TP, 9, 2, False, 0)
-
-
-# -- markers written from outside
-
-
-@pytest.mark.parametrize("version", [3, 5])
-def test_admin_abort_of_a_live_transaction_fences_its_client(version: int) -> None:
-    bench = Bench()
-    bench.init()
-    bench.add((P, 0), 0, 1)
-    for partition in (0, 1):
-        bench.logs.at("a", partition).write(P, 0)
-    bench.clock.now_ms += 5
-    assert bench.service.write_marker_from_admin(P, 1, 0, False, [TopicPartition("a", 0)], transaction_version=2) == {
-        TopicPartition("a", 0): E.NONE
-    }
-    assert bench.end((P, 0), commit=True, version=version).error in (E.PRODUCER_FENCED, E.INVALID_TXN_STATE)
-    assert bench.brief() == ("CompleteAbort", P, 1, 0)
-    assert [[m.commit for m in bench.logs.at("a", n).markers()] for n in (0, 1)] == [[False], [False]]
-    assert bench.init(pair=(P, 0)).error is E.NONE
-
-
-def test_admin_marker_with_a_far_epoch_does_not_lock_the_id_out() -> None:
-    bench = Bench()
-    bench.init()
-    bench.produce((P, 0), 0)
-    bench.service.write_marker_from_admin(P, 9, 0, False, [TopicPartition("a", 0)], transaction_version=2)
-    pair = bench.init()
-    bench.produce((P, pair.producer_epoch), 0)
-    assert pair.producer_epoch > 9
-    assert bench.end((P, pair.producer_epoch), commit=True).error is E.NONE
-
-
-def test_admin_marker_refusals() -> None:
-    bench = Bench()
-    gone, there = TopicPartition("gone", 0), TopicPartition("a", 0)
-    assert bench.service.write_marker_from_admin(5, 0, -1, False, [gone, there]) == {gone: E.UNKNOWN_TOPIC_OR_PARTITION, there: E.NONE}
-    assert bench.service.write_marker_from_admin(5, -1, 0, False, [there]) == {there: E.UNKNOWN_SERVER_ERROR}
-    bench.logs.at("a").append_marker(5, 7, 0, True, 0)
-    assert bench.service.write_marker_from_admin(5, 6, 0, False, [there]) == {there: E.INVALID_PRODUCER_EPOCH}

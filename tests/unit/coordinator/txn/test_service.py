@@ -1,4 +1,4 @@
-"""The service on real logs: what readers see, and what is left after kills and power cuts (K1-K6)."""
+"""The service on real logs: what readers see, what is left after kills and power cuts (K1-K6), which batches it admits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from oncelog.coordinator.txn.config import TxnConfig
-from oncelog.coordinator.txn.end_txn import EndTxnResult
 from oncelog.coordinator.txn.producer_ids import FIRST_PRODUCER_ID as P
 from oncelog.coordinator.txn.producer_ids import kept_in
 from oncelog.coordinator.txn.service import TxnService
@@ -20,102 +19,10 @@ from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env, OsFileSystem, SeededRandom
 from oncelog.storage.files.metadata_store import MetadataStore
-from oncelog.storage.log.flush import InlineFlusher, ThreadFlusher
-from oncelog.storage.log.log import Log
-from support.simfs import SimFileSystem
-from support.txn_bench import TIMEOUT_MS, HandClock, now
-
-DATA = Path("/data")
-COMMITTED = IsolationLevel.READ_COMMITTED
-
-
-class Machine:
-    """A data directory and the process that serves it."""
-
-    def __init__(self, seed: int = 1, partitions: int = 4) -> None:
-        self.clock = HandClock()
-        self.fs = SimFileSystem(seed, self.clock.time_ms)
-        self.partitions = partitions
-        self.start()
-        if self.logs.topics.get("a") is None:
-            self.logs.create_topic("a", partitions)
-
-    def start(self) -> None:
-        env = Env(self.clock, SeededRandom(2), self.fs)
-        self.logs = LogManager(env, DATA, LogConfig(), InlineFlusher())
-        self.logs.start()
-        self.service = TxnService(env, self.logs, TxnConfig(state_log_num_partitions=5), kept_in(MetadataStore(env, DATA)))
-        self.service.start()
-
-    def kill(self) -> None:
-        self.fs.kill()
-        self.clock.now_ms += 10
-        self.start()
-
-    def power_cut(self) -> None:
-        self.fs.crash()
-        self.clock.now_ms += 10
-        self.start()
-
-    def log(self, partition: int) -> Log:
-        log = self.logs.log(TopicPartition("a", partition))
-        assert log is not None
-        return log
-
-    def produce(self, pair: tuple[int, int], partition: int, sequence: int, value: bytes = b"v", id: str | None = "t") -> int:
-        """Produce v12 of one record; its offset."""
-        batch = records.build_batch(
-            [(self.clock.now_ms, b"k", value)],
-            producer_id=pair[0],
-            producer_epoch=pair[1],
-            base_sequence=sequence,
-            is_transactional=id is not None,
-        )
-        if id is not None:
-            verdicts, _ = self.service.admit(id, *pair, [TopicPartition("a", partition)], implicit_add=True)
-            if verdicts[TopicPartition("a", partition)] is not E.NONE:
-                raise KafkaError(verdicts[TopicPartition("a", partition)])
-        log = self.log(partition)
-        info = log.append(batch, self.clock.now_ms, verified=id is not None, tv2=id is not None)
-        log.flush()
-        return info.base_offset
-
-    def init(self, id: str = "t", pair: tuple[int, int] = (-1, -1)) -> tuple[int, int]:
-        result = now(self.service.init_producer_id(id, TIMEOUT_MS, *pair))
-        if result.error is not E.NONE:
-            raise KafkaError(result.error)
-        return result.producer_id, result.producer_epoch
-
-    def end(self, pair: tuple[int, int], commit: bool = True, version: int = 5, id: str = "t") -> EndTxnResult:
-        return now(self.service.end_txn(id, *pair, commit, api_version=version))
-
-    def committed(self, partition: int) -> list[bytes]:
-        """What a consumer of committed data gets."""
-        log = self.log(partition)
-        offset, values = log.log_start_offset, list[bytes]()
-        while offset < log.last_stable_offset:
-            data = log.read(offset, 1 << 20, isolation=COMMITTED, min_one_message=True)
-            aborted = [(each.producer_id, each.first_offset, each.last_offset) for each in data.aborted or ()] if data.aborted else []
-            view = memoryview(bytes(data.records))
-            moved = False
-            for position, header in records.iter_headers(view):
-                if header.base_offset >= log.last_stable_offset:
-                    break
-                moved, offset = True, header.next_offset
-                hidden = header.is_transactional and any(
-                    pid == header.producer_id and first <= header.base_offset <= last for pid, first, last in aborted
-                )
-                if not header.is_control and not hidden:
-                    batch = view[position : position + header.size_bytes]
-                    values += [bytes(record.value or b"") for record in records.iter_records(batch)]
-            if not moved:
-                break
-        return values
-
-
-@pytest.fixture
-def machine() -> Machine:
-    return Machine()
+from oncelog.storage.log.flush import ThreadFlusher
+from support.txn_bench import TIMEOUT_MS, Bench, HandClock
+from support.txn_cases import txn_records
+from support.txn_machine import COMMITTED, Machine
 
 
 def test_k1_new_instance_aborts_the_open_transaction_of_the_old(machine: Machine) -> None:
@@ -242,23 +149,6 @@ def test_case_58_tv2_transaction_begins_with_sequence_0(machine: Machine) -> Non
     assert refused.value.code is E.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_case_68_to_71_markers(machine: Machine) -> None:
-    pair = machine.init()
-    machine.produce(pair, 0, 0)
-    tp = TopicPartition("a", 0)
-
-    def mark(epoch: int, version: int, coordinator_epoch: int = 0) -> E:
-        return now(machine.service.write_marker_from_admin(P, epoch, coordinator_epoch, False, [tp], transaction_version=version))[tp]
-
-    assert mark(0, 2) is E.INVALID_PRODUCER_EPOCH
-    assert mark(1, 2) is E.NONE
-    assert machine.end(pair).error in (E.PRODUCER_FENCED, E.INVALID_TXN_STATE)
-    assert mark(1, 2) is E.NONE  # a second one is appended, as by Apache Kafka 4.3.0
-    assert mark(2, 0, 4) is E.NONE
-    assert mark(2, 0, 3) is E.TRANSACTION_COORDINATOR_FENCED
-    assert machine.committed(0) == []
-
-
 def test_case_73_to_76_what_readers_see(machine: Machine) -> None:
     pair = machine.init()
     for number, commit in enumerate((False, True, False)):
@@ -270,35 +160,6 @@ def test_case_73_to_76_what_readers_see(machine: Machine) -> None:
     assert data.aborted is not None
     assert [each.first_offset for each in data.aborted] == [0, 4]
     assert machine.log(0).read(0, 1 << 20, isolation=IsolationLevel.READ_UNCOMMITTED, min_one_message=True).aborted is None
-
-
-def test_producer_ids_are_never_given_twice_over_power_cuts() -> None:
-    seen: set[int] = set()
-    machine = Machine()
-    for _ in range(5):
-        for _ in range(3):
-            producer_id = now(machine.service.init_producer_id(None, 0)).producer_id
-            assert producer_id not in seen
-            seen.add(producer_id)
-        machine.power_cut()
-
-
-def test_case_91_and_92_describe_and_list(machine: Machine) -> None:
-    pair = machine.init()
-    machine.init("prefix-u")
-    machine.produce(pair, 2, 0)
-    found = machine.service.describe("t")
-    assert (found.state, found.partitions, found.start_timestamp_ms) == ("Ongoing", {TopicPartition("a", 2)}, machine.clock.now_ms)
-    assert machine.service.describe("nobody").error is E.TRANSACTIONAL_ID_NOT_FOUND
-    assert machine.service.describe("").error is E.INVALID_REQUEST
-    listed = machine.service.list(["Ongoing", "Bogus"])
-    assert (listed.unknown_states, [each.transactional_id for each in listed.transactions]) == (("Bogus",), ["t"])
-    assert [each.transactional_id for each in machine.service.list(pattern="prefix.*").transactions] == ["prefix-u"]
-    assert machine.service.list(pattern="prefix").transactions == ()
-    assert machine.service.list(pattern="(").error is E.INVALID_REGULAR_EXPRESSION
-    assert len(machine.service.list(pattern="").transactions) == 2
-    assert machine.service.list(["bogus"]).transactions == ()
-    assert machine.service.metrics().by_state["Ongoing"] == 1
 
 
 def test_k6_commit_racing_a_new_instance_ends_legally(tmp_path: Path) -> None:
@@ -349,12 +210,22 @@ async def _value(reply: Any) -> Any:
     return await reply if isinstance(reply, asyncio.Future) else reply
 
 
-def test_case_67_marker_where_the_producer_never_wrote(machine: Machine) -> None:
-    tp = TopicPartition("a", 0)
-    assert now(machine.service.write_marker_from_admin(P, 4, 0, False, [tp]))[tp] is E.NONE
-    assert machine.log(0).log_end_offset == 1
-    with pytest.raises(KafkaError) as refused:
-        machine.produce((P, 3), 0, 0, id=None)
-    assert refused.value.code is E.INVALID_PRODUCER_EPOCH
-    data = machine.log(0).read(0, 1 << 20, isolation=COMMITTED, min_one_message=True)
-    assert not data.aborted
+def test_case_64_partition_not_added(bench: Bench) -> None:
+    bench.init()
+    assert bench.admit((P, 0), 0, implicit=False) is E.TRANSACTION_ABORTABLE
+    assert bench.admit((P, 0), 0) is E.NONE
+    assert bench.txn().client_transaction_version == 2
+
+
+def test_verification_can_be_switched_off() -> None:
+    bench = Bench(partition_verification_enable=False)
+    bench.init()
+    assert bench.admit((P, 0), 0, implicit=False) is E.NONE
+
+
+def test_open_transaction_of_the_pair_needs_no_question(bench: Bench) -> None:
+    bench.init()
+    bench.produce((P, 0), 0)
+    before = txn_records(bench)
+    assert bench.admit((P, 0), 0, id="any other id") is E.NONE
+    assert txn_records(bench) == before

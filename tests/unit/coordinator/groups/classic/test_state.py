@@ -2,49 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from oncelog.coordinator.groups.classic.join import JoinGroup, join
-from oncelog.coordinator.groups.classic.rebalance import become_stable, complete_join, expire
+from oncelog.coordinator.groups.classic.join import join
+from oncelog.coordinator.groups.classic.rebalance import become_stable, complete_join
 from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember, SyncGroup, heartbeat, leave, sync, validate_offset_commit
-from oncelog.coordinator.groups.classic.state import TRANSITIONS, ClassicGroup, ClassicGroupState, GroupEvent, MemberProtocol
-from oncelog.coordinator.groups.config import GroupConfig
+from oncelog.coordinator.groups.classic.state import TRANSITIONS, ClassicGroup, ClassicGroupState, GroupEvent
 from oncelog.protocol.errors import ErrorCode
-
-S, EV = ClassicGroupState, GroupEvent
-DELAY_MS = 3_000
-CONFIG = GroupConfig(group_initial_rebalance_delay_ms=0)  # the first member's rebalance is over when it is answered
-PATIENT = GroupConfig(group_initial_rebalance_delay_ms=DELAY_MS)
-NOW_MS = 1_000
-LEADER, FOLLOWER, STATIC = "leader", "follower", "static"
-
-
-def request(member_id: str, *, instance: str | None = None, metadata: bytes = b"1", new: str = "newcomer") -> JoinGroup:
-    protocols = (MemberProtocol("range", metadata),)
-    return JoinGroup("g", member_id, instance, "c", "/h", 10_000, 10_000, "consumer", protocols, new, False, True)
-
-
-def group_in(state: ClassicGroupState) -> ClassicGroup:
-    """A group with a leader, a follower and a static member, brought there by requests."""
-    group = ClassicGroup("g")
-    if state is S.DEAD:
-        group.transition(S.DEAD, NOW_MS)
-    if state in (S.DEAD, S.EMPTY):
-        return group
-    for name in (LEADER, FOLLOWER, STATIC):
-        join(group, request("", instance="i" if name == STATIC else None, new=name), CONFIG, NOW_MS)
-        for other in list(group.members):  # who had joined before joins again
-            if group.state is S.PREPARING_REBALANCE and not group.members[other].awaiting_join:
-                join(group, request(other, instance="i" if other == STATIC else None), CONFIG, NOW_MS)
-    if state is S.STABLE:
-        become_stable(group, {}, NOW_MS)
-    if state is S.PREPARING_REBALANCE:
-        become_stable(group, {}, NOW_MS)
-        join(group, request(LEADER), CONFIG, NOW_MS)
-    group.take()
-    assert group.state is state
-    return group
+from support.classic_group import CONFIG, EV, FOLLOWER, LEADER, NOW_MS, PATIENT, S, group_in, request
 
 
 def answer(group: ClassicGroup, event: GroupEvent) -> ErrorCode | None:
@@ -99,38 +63,3 @@ def test_every_pair(state: ClassicGroupState, event: GroupEvent) -> None:
     error = answer(group, event)
     assert error == outcome.error
     assert group.state is (outcome.next_state or state)
-
-
-def test_giving_back_an_unused_member_id_disturbs_nobody() -> None:
-    group = group_in(S.STABLE)
-    group.pending_members["unused"] = 9_000.0
-    assert leave(group, [LeavingMember("unused")], NOW_MS) == [ErrorCode.NONE]
-    assert group.state is S.STABLE
-    assert not group.pending_members
-
-
-def hand_out(group: ClassicGroup, member_id: str, config: GroupConfig) -> None:
-    """A member id for somebody who will never be heard of again."""
-    result = join(group, replace(request("", new=member_id), requires_known_member_id=True), config, NOW_MS)
-    assert result is not None
-    assert result.error is ErrorCode.MEMBER_ID_REQUIRED
-
-
-@pytest.mark.parametrize("config", [CONFIG, PATIENT])
-def test_the_first_rebalance_does_not_wait_for_unused_member_ids(config: GroupConfig) -> None:
-    group = ClassicGroup("g")
-    hand_out(group, "silent", config)
-    assert join(group, request(""), config, NOW_MS) is None
-    expire(group, NOW_MS + config.group_initial_rebalance_delay_ms)
-    (told,) = group.take()
-    assert (told.member_id, told.result.error) == ("newcomer", ErrorCode.NONE)
-
-
-def test_later_rebalances_wait_for_unused_member_ids_as_long_as_their_session() -> None:
-    group = group_in(S.STABLE)
-    hand_out(group, "silent", CONFIG)
-    for member_id, instance in ((LEADER, None), (FOLLOWER, None), (STATIC, "i")):
-        assert join(group, request(member_id, instance=instance, metadata=b"2"), CONFIG, NOW_MS) is None
-    assert not group.take()
-    expire(group, NOW_MS + 10_000)
-    assert [told.result.error for told in group.take()] == [ErrorCode.NONE] * 3
