@@ -11,6 +11,7 @@ from oncelog.broker.context import BrokerContext
 from oncelog.broker.fetching.sessions import FetchSessions
 from oncelog.broker.net.answer_stream import UnreadAnswers
 from oncelog.broker.net.backlog import Backlog
+from oncelog.broker.net.connection_quotas import ConnectionQuotas, resolved
 from oncelog.broker.net.dispatch import ApiRegistry
 from oncelog.broker.net.listener import RECEIVE_BUFFER_BYTES, Listener
 from oncelog.broker.net.request_memory import RequestMemory
@@ -20,6 +21,7 @@ from oncelog.broker.process.file_limits import FileLimits, shares
 from oncelog.broker.process.metrics import Metrics
 from oncelog.broker.process.wakeups import Wakeups
 from oncelog.broker.settings.broker import SECTIONS, BrokerConfig
+from oncelog.broker.settings.checks import parse_overrides
 from oncelog.broker.settings.listeners import Endpoint, ListenerConfig
 from oncelog.broker.topics.metadata_cache import MetadataCache
 from oncelog.coordinator.groups.service import GroupService
@@ -136,8 +138,15 @@ class Broker:
         limit = server.queued_max_request_bytes if server.queued_max_request_bytes > 0 else server.max_frame_bytes
         memory = self._request_memory = RequestMemory(limit, self.env.clock.monotonic_ms)
         unread, backlog = UnreadAnswers(server.queued_max_answer_bytes), Backlog()
+        quotas = ConnectionQuotas(
+            self.context.metrics,
+            server.max_connections,
+            max_sockets=self._files.connections,
+            per_ip=server.max_connections_per_ip,
+            per_ip_overrides=resolved(parse_overrides(server.max_connections_per_ip_overrides)),
+        )
         for config in self.config.listeners:
-            listener = self._listener(config, handler, shared, memory, unread, backlog)
+            listener = self._listener(config, handler, shared, memory, unread, backlog, quotas)
             await listener.open()
             self.listeners.append(listener)
         self._tell_addresses()
@@ -161,6 +170,7 @@ class Broker:
         memory: RequestMemory,
         unread: UnreadAnswers,
         backlog: Backlog,
+        quotas: ConnectionQuotas,
     ) -> Listener:
         tls = map_principal = None
         if config.security.endswith("SSL"):
@@ -175,10 +185,8 @@ class Broker:
         return Listener(
             config,
             handler,
-            self.context.metrics,
             max_frame_bytes=self.config.server.max_frame_bytes,
-            max_connections=self.config.server.max_connections,
-            max_sockets=self._files.connections,
+            quotas=quotas,
             tls=tls,
             map_principal=map_principal,
             sasl=self._sasl(config) if config.security.startswith("SASL") else None,

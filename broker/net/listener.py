@@ -14,9 +14,9 @@ from oncelog.broker.net import refusals
 from oncelog.broker.net.answer_stream import UnreadAnswers
 from oncelog.broker.net.backlog import Backlog
 from oncelog.broker.net.connection import Connection
+from oncelog.broker.net.connection_quotas import ConnectionQuotas
 from oncelog.broker.net.request_memory import RequestMemory
 from oncelog.broker.net.requests import RequestHandler
-from oncelog.broker.process.metrics import Metrics
 from oncelog.broker.settings.listeners import ListenerConfig
 
 if TYPE_CHECKING:
@@ -35,11 +35,9 @@ class Listener:
         self,
         config: ListenerConfig,
         handler: RequestHandler,
-        metrics: Metrics,
         *,
         max_frame_bytes: int,
-        max_connections: int,
-        max_sockets: int = 1 << 30,
+        quotas: ConnectionQuotas,
         tls: ssl.SSLContext | None = None,
         map_principal: Callable[[Mapping[str, Any]], str] | None = None,
         sasl: SaslSettings | None = None,
@@ -51,8 +49,6 @@ class Listener:
         self.config = config
         self.name = config.name
         self.max_frame_bytes = max_frame_bytes
-        self.max_connections = min(max_connections, max_sockets)
-        self._bound = "max.connections" if max_connections <= max_sockets else "what the limit of open files leaves: raise ulimit -n"
         self.receive_buffer = receive_buffer if receive_buffer is not None else memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.request_memory = request_memory if request_memory is not None else RequestMemory(max_frame_bytes, handler.clock.monotonic_ms)
         self.unread = unread if unread is not None else UnreadAnswers(UNREAD_BYTES)
@@ -62,7 +58,7 @@ class Listener:
         self.tls_buffer = memoryview(bytearray(TLS_BUFFER_BYTES if tls is not None else 0))
         self.port = config.port
         self._handler = handler
-        self._metrics = metrics
+        self._quotas = quotas
         self._tls = tls
         self._map_principal = map_principal
         self._sasl = sasl
@@ -97,6 +93,17 @@ class Listener:
             await self._empty
         await self._server.wait_closed()
 
+    def accepted(self, host: str) -> bool:
+        """Count a socket from `host`, before its TLS handshake if it has one; False: it must be closed. Either way it is told `gone`."""
+        refusal = self._quotas.opened(host)
+        if refusal is not None:
+            self.log_once(host, refusal)
+        return refusal is None
+
+    def gone(self, host: str) -> None:
+        """A socket that was counted is closed."""
+        self._quotas.closed(host)
+
     def opened(self, connection: Connection) -> None:
         transport = connection.transport
         if self._empty is not None:  # accepted in the last moment
@@ -107,15 +114,14 @@ class Listener:
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.connections.add(connection)
-        self._metrics.connections += 1
-        if self._metrics.connections > self.max_connections:
-            self.log_once(connection.client_host, f"more than {self.max_connections} connections ({self._bound})")
+        if self._tls is None and not self.accepted(connection.client_host):
             connection.abort()
 
     def closed(self, connection: Connection) -> None:
         if connection in self.connections:
             self.connections.discard(connection)
-            self._metrics.connections -= 1
+            if self._tls is None:
+                self.gone(connection.client_host)
         if self._empty is not None and not self.connections and not self._empty.done():
             self._empty.set_result(None)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from oncelog.broker.net.connection import Connection
     from oncelog.broker.net.listener import Listener
 
-HANDSHAKE_SECONDS = 60.0
+HANDSHAKE_SECONDS = 30.0  # librdkafka has given up by then (`socket.connection.setup.timeout.ms`)
 LINGER_SECONDS = 2.0  # for a client to read why its handshake failed
 SENT_AT_ONCE = 256 << 10
 _PLAIN_TEXT = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG"})
@@ -38,6 +38,7 @@ class TlsLayer(asyncio.BufferedProtocol):
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._socket: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._host = ""
         self._established = False
         self._failed = False
         self._reading_paused = False
@@ -46,10 +47,16 @@ class TlsLayer(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._socket = cast("asyncio.Transport", transport)  # uvloop's is one in all but type
+        self._host = (transport.get_extra_info("peername") or ("",))[0]
+        if not self._listener.accepted(self._host):
+            self._failed = True
+            self._socket.abort()
+            return
         self._timer = asyncio.get_running_loop().call_later(HANDSHAKE_SECONDS, self._handshake_timed_out)
         self._listener.handshakes.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._listener.gone(self._host)
         self._handshake_over()
         if self._established:
             self._connection.connection_lost(exc)
@@ -119,8 +126,7 @@ class TlsLayer(asyncio.BufferedProtocol):
         self._timer = asyncio.get_running_loop().call_later(LINGER_SECONDS, self.abort)
 
     def _tell(self, what: str, reason: str) -> None:
-        host = (self.get_extra_info("peername") or ("",))[0]
-        refusals.tell(what, host, listener=self._listener.name, reason=reason)
+        refusals.tell(what, self._host, listener=self._listener.name, reason=reason)
 
     # -- data
 

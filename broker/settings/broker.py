@@ -67,6 +67,12 @@ class ServerConfig:
     )
     connections_max_idle_ms: int = option("connections.max.idle.ms", LONG, 600_000, "Idle connections are closed after this many ms.")
     max_connections: int = option("max.connections", INT, 2**31 - 1, "The most connections at a time.", at_least=0)
+    max_connections_per_ip: int = option(
+        "max.connections.per.ip", INT, 2**31 - 1, "The most connections at a time from one address; more are closed.", at_least=0
+    )
+    max_connections_per_ip_overrides: str = option(
+        "max.connections.per.ip.overrides", STRING, "", "The same for some addresses or host names: `host1:100,127.0.0.1:200`."
+    )
     auto_create_topics: bool = option("auto.create.topics.enable", BOOLEAN, True, "Make a topic when a client asks for its metadata.")
     delete_topics: bool = option("delete.topic.enable", BOOLEAN, True, "Allow topics to be deleted.")
     num_partitions: int = option("num.partitions", INT, 1, "Partitions of a topic that is made without a number.", at_least=1)

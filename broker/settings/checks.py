@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from oncelog.broker.settings.broker import BrokerConfig
 
 _log = logging.getLogger(__name__)
+_HOST = re.compile(r"[0-9a-zA-Z\-%._:]+")  # Kafka's Utils.validHostPattern
 _VOTER = re.compile(r"(\d+)@(?:\[[^\]]+\]|[^:@\s]+):\d+")
 
 
@@ -75,13 +76,27 @@ def _check_connections(config: BrokerConfig) -> None:
     queued = values.get("queued.max.request.bytes")
     if queued is not None and 0 < _number("queued.max.request.bytes", queued, -1) < server.max_frame_bytes:
         raise refusal(f"queued.max.request.bytes={queued} must be at least socket.request.max.bytes={server.max_frame_bytes}")
-    for name in ("max.connection.creation.rate", "max.connections.per.ip"):
-        if name in values:
-            _number(name, values[name], 0)
+    if "max.connection.creation.rate" in values:
+        _number("max.connection.creation.rate", values["max.connection.creation.rate"], 0)
+    overrides = parse_overrides(server.max_connections_per_ip_overrides)
+    if server.max_connections_per_ip == 0 and not overrides:
+        raise refusal("max.connections.per.ip=0 keeps everybody out: name in max.connections.per.ip.overrides who may come")
     known = {endpoint.name for endpoint in parse_endpoints(server.listeners, "listeners")} | set(server.controller_listener_names)
     for name in _parts(values.get("early.start.listeners", "")):
         if name.upper() not in known:
             raise refusal(f"early.start.listeners: {name} is none of the listeners ({', '.join(sorted(known))})")
+
+
+def parse_overrides(text: str) -> dict[str, int]:
+    """`max.connections.per.ip.overrides`: the most connections by host. Raises KafkaError(INVALID_CONFIG)."""
+    found: dict[str, int] = {}
+    for entry in _parts(text):
+        host, separator, number = entry.rpartition(":")
+        host = host.strip().strip("[]")
+        if not (separator and _HOST.fullmatch(host) and number.strip().isdecimal()):
+            raise refusal(f"max.connections.per.ip.overrides: {entry!r} is not HOST:NUMBER")
+        found[host] = int(number)
+    return found
 
 
 def _check_super_users(text: str) -> None:

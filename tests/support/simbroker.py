@@ -19,6 +19,7 @@ from typing import Any
 
 from oncelog.broker.lifecycle import Broker
 from oncelog.broker.net.connection import Connection
+from oncelog.broker.net.connection_quotas import ConnectionQuotas
 from oncelog.broker.net.listener import Listener
 from oncelog.broker.net.requests import RequestHandler
 from oncelog.broker.settings.broker import load
@@ -177,7 +178,7 @@ class SimCluster:
         self._handler = RequestHandler(broker.context)
         limit = self.config.server.max_frame_bytes
         self._listener = Listener(
-            self.config.listeners[0], self._handler, broker.context.metrics, max_frame_bytes=limit, max_connections=10_000
+            self.config.listeners[0], self._handler, max_frame_bytes=limit, quotas=ConnectionQuotas(broker.context.metrics)
         )
         self.broker = broker
         self._tick()

@@ -26,6 +26,7 @@ from oncelog.broker.commands.serve import new_loop
 from oncelog.broker.context import BrokerContext
 from oncelog.broker.net import refusals
 from oncelog.broker.net.connection import Connection
+from oncelog.broker.net.connection_quotas import ConnectionQuotas
 from oncelog.broker.net.dispatch import ApiRegistry
 from oncelog.broker.net.listener import Listener
 from oncelog.broker.net.requests import RequestHandler
@@ -74,7 +75,14 @@ class FakeTransport:
 class Running:
     """One listener on a free port, its loop in a thread of its own."""
 
-    def __init__(self, *, security: str = "SASL_PLAINTEXT", max_reauth_ms: int = 0, tls: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        security: str = "SASL_PLAINTEXT",
+        max_reauth_ms: int = 0,
+        tls: dict[str, str] | None = None,
+        quotas: ConnectionQuotas | None = None,
+    ) -> None:
         self.context = BrokerContext()
         self.context.env = system_env()
         self.context.store = Store()  # type: ignore[assignment]
@@ -92,9 +100,8 @@ class Running:
         self.listener = Listener(
             ListenerConfig("L", "127.0.0.1", 0, security),
             RequestHandler(self.context),
-            self.context.metrics,
             max_frame_bytes=1 << 20,
-            max_connections=1000,
+            quotas=quotas or ConnectionQuotas(self.context.metrics),
             tls=server_context(tls, "L") if tls else None,
             map_principal=lambda certificate: peer_principal(certificate, mapper),
             sasl=sasl if security.startswith("SASL") else None,
