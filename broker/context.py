@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from oncelog.broker.fetching.sessions import FetchSessions
     from oncelog.broker.net.dispatch import ApiRegistry
     from oncelog.broker.net.turns import Turns
-    from oncelog.broker.process.metrics import Metrics
     from oncelog.broker.settings.broker import BrokerConfig
     from oncelog.broker.settings.client_quotas import ClientQuotas
     from oncelog.broker.settings.dynamic import DynamicConfig
@@ -62,7 +61,6 @@ class BrokerContext:
         "groups",
         "logs",
         "metadata",
-        "metrics",
         "node_id",
         "scram_credentials",
         "store",
@@ -79,7 +77,6 @@ class BrokerContext:
     node_id: int
     cluster_id: str
     authorizer: Authorizer | None
-    metrics: Metrics
     fetch_sessions: FetchSessions
     dynamic_configs: DynamicConfig
     client_quotas: ClientQuotas

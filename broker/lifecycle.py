@@ -18,7 +18,6 @@ from oncelog.broker.net.request_memory import RequestMemory
 from oncelog.broker.net.requests import RequestHandler
 from oncelog.broker.net.turns import Turns
 from oncelog.broker.process.file_limits import FileLimits, shares
-from oncelog.broker.process.metrics import Metrics
 from oncelog.broker.process.wakeups import Wakeups
 from oncelog.broker.settings.broker import SECTIONS, BrokerConfig
 from oncelog.broker.settings.checks import parse_overrides
@@ -85,7 +84,6 @@ class Broker:
         context.env, context.config, context.logs = env, config, self.logs
         context.node_id, context.cluster_id = self.logs.node_id, self.logs.cluster_id
         context.store = self.logs.store
-        context.metrics = Metrics()
         context.apis = ApiRegistry(unstable=config.server.unstable_api_versions or config.txn.two_phase_commit_enable)
         context.fetch_sessions = FetchSessions(config.server.fetch_session_slots, env.random)
         context.metadata = MetadataCache(self.logs.topics)
@@ -139,7 +137,6 @@ class Broker:
         memory = self._request_memory = RequestMemory(limit, self.env.clock.monotonic_ms)
         unread, backlog = UnreadAnswers(server.queued_max_answer_bytes), Backlog()
         quotas = ConnectionQuotas(
-            self.context.metrics,
             server.max_connections,
             max_sockets=self._files.connections,
             per_ip=server.max_connections_per_ip,

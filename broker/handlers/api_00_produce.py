@@ -129,7 +129,6 @@ def _produce_lone(lone: LoneProduce, batch: memoryview, ctx: RequestContext) -> 
         refused = _refused(lone.partition, log, error)
         ref = lone.topic_id if lone.topic_id is not None else topic
         return [pack_produce_response(ctx.api_version, [(ref, [refused])])]
-    broker.metrics.bytes_in += len(batch)
     answer = pack_lone_answer(lone, 0, info.base_offset, info.log_append_time_ms, info.log_start_offset)
     end = info.last_offset + 1
     if log.high_watermark >= end:
@@ -444,7 +443,6 @@ def _append(part: _Part, ctx: RequestContext) -> None:
         part.response = _refused(part.index, log, error)
     else:
         part.end = info.last_offset + 1
-        ctx.broker.metrics.bytes_in += len(batch)
         part.response = PartitionProduceResponse(
             part.index, ErrorCode.NONE, info.base_offset, info.log_append_time_ms, info.log_start_offset
         )

@@ -114,7 +114,6 @@ class _Fetch:
         enough = found >= request.min_bytes or failed or not self._waits_for_something() or request.max_wait_ms <= 0
         if not (final or enough):
             return None
-        self.ctx.broker.metrics.bytes_out += found
         told = self.context.told(results)
         self._quiet()
         return pack_fetch_response(self.ctx.api_version, 0, self.context.session_id, told)

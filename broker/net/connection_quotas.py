@@ -10,25 +10,23 @@ import socket
 from collections import Counter
 from collections.abc import Mapping
 
-from oncelog.broker.process.metrics import Metrics
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 UNLIMITED = 2**31 - 1
 
 
 class ConnectionQuotas:
-    """`per_ip_overrides`: by address. `max_sockets`: what the limit of open files leaves."""
+    """`open`: how many there are. `per_ip_overrides`: by address. `max_sockets`: what the limit of open files leaves."""
 
     def __init__(
         self,
-        metrics: Metrics,
         max_connections: int = UNLIMITED,
         *,
         max_sockets: int = UNLIMITED,
         per_ip: int = UNLIMITED,
         per_ip_overrides: Mapping[str, int] | None = None,
     ) -> None:
-        self._metrics = metrics
+        self.open = 0
         self._most = min(max_connections, max_sockets)
         self._bound = "max.connections" if max_connections <= max_sockets else "what the limit of open files leaves: raise ulimit -n"
         self._per_ip = per_ip
@@ -37,9 +35,9 @@ class ConnectionQuotas:
 
     def opened(self, host: str) -> str | None:
         """Count a connection from `host`; why it must be closed, if it must."""
-        self._metrics.connections += 1
+        self.open += 1
         self._of[host] += 1
-        if self._metrics.connections > self._most:
+        if self.open > self._most:
             return f"more than {self._most} connections ({self._bound})"
         allowed = self._overrides.get(host, self._per_ip)
         if self._of[host] > allowed:
@@ -48,7 +46,7 @@ class ConnectionQuotas:
 
     def closed(self, host: str) -> None:
         """One that was counted is gone."""
-        self._metrics.connections -= 1
+        self.open -= 1
         self._of[host] -= 1
         if not self._of[host]:
             del self._of[host]

@@ -33,7 +33,6 @@ class RequestHandler:
         self._broker = broker
         self._apis = broker.apis
         self.clock: Clock = broker.env.clock
-        self._requests = broker.metrics.requests
         self._api_versions_max = self._apis.max_version(self._apis.declaration(ApiKey.API_VERSIONS))
 
     def handle(self, frame: memoryview, connection: Connection) -> list[Piece] | Slot | asyncio.Future[Any] | BlockedRequests:
@@ -51,7 +50,6 @@ class RequestHandler:
             api, version = self._apis.find(key, 0), -1  # the body is not read: its version is not ours
         else:
             api = self._apis.find(key, version)
-        self._requests[key] += 1
         ctx = RequestContext(self._broker, connection, version, client_id, self.clock.time_ms())
         try:
             reply = self._call(api, frame[body_offset:], ctx)

@@ -148,13 +148,12 @@ class TxnDecisions:
 
     # -- what the coordinator does by itself
 
-    def abort_timed_out(self, shard: TxnShard, transactional_id: str, now_ms: int) -> Result[bool]:
-        """Abort a transaction that is open for longer than its timeout; whether there was one."""
+    def abort_timed_out(self, shard: TxnShard, transactional_id: str, now_ms: int) -> Result[None]:
+        """Abort a transaction that is open for longer than its timeout."""
         txn = shard.get(transactional_id)
         if txn is None or shard.is_pending(transactional_id) or txn.deadline_ms is None or txn.deadline_ms > now_ms:
-            return Result(False)
-        aborted = self._fence(txn, f"open for longer than transaction.timeout.ms={txn.timeout_ms}", "", now_ms)
-        return Result(True, aborted.records, aborted.effects)
+            return Result(None)
+        return self._fence(txn, f"open for longer than transaction.timeout.ms={txn.timeout_ms}", "", now_ms)
 
     def foreign_marker(self, shard: TxnShard, transactional_id: str, marker_epoch: int, by: str, now_ms: int) -> Result[None]:
         """Somebody else ended the open transaction on a partition: it can only be aborted now, and its client must hear of it."""

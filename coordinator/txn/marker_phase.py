@@ -59,9 +59,6 @@ class MarkerPhase:
         self._when_durable = when_durable
         self._endings: dict[str, _Ending] = {}
 
-    def __len__(self) -> int:
-        return len(self._endings)
-
     def remaining(self, transactional_id: str) -> frozenset[TopicPartition] | None:
         """Partitions still without their marker; None when the id is not in this phase."""
         ending = self._endings.get(transactional_id)

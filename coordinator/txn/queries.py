@@ -1,14 +1,13 @@
-"""What ListTransactions, DescribeTransactions and the metrics tell; they change nothing."""
+"""What ListTransactions and DescribeTransactions tell; they change nothing."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from oncelog.coordinator.txn.shard import TxnShard
-from oncelog.coordinator.txn.state import STATE_OF_WIRE_NAME, STORED_STATES, TransactionMetadata, TransactionState
+from oncelog.coordinator.txn.state import STATE_OF_WIRE_NAME, TransactionMetadata, TransactionState
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 
@@ -40,21 +39,6 @@ class TransactionDescription:
     producer_id: int = 0
     producer_epoch: int = 0
     partitions: frozenset[TopicPartition] = frozenset()
-
-
-@dataclass(slots=True)
-class TransactionMetrics:
-    """Counted since the start, and the present state."""
-
-    initialized: int = 0
-    committed: int = 0
-    aborted: int = 0
-    fenced: int = 0
-    timed_out: int = 0
-    expired: int = 0
-    by_state: dict[str, int] = field(default_factory=dict)
-    pending: int = 0
-    oldest_open_ms: int = 0
 
 
 def list_transactions(
@@ -98,15 +82,3 @@ def describe_transaction(
         txn.producer_epoch,
         txn.partitions if remaining is None else remaining,
     )
-
-
-def count_states(shards: Iterable[TxnShard], now_ms: int) -> tuple[dict[str, int], int]:
-    """How many ids are in each state, and the age of the oldest open transaction in ms."""
-    counts = Counter({state.wire_name: 0 for state in STORED_STATES})
-    oldest_ms = 0
-    for shard in shards:
-        for txn in shard.transactions.values():
-            counts[txn.state.wire_name] += 1
-            if txn.state is TransactionState.ONGOING:
-                oldest_ms = max(oldest_ms, now_ms - txn.start_timestamp_ms)
-    return dict(counts), oldest_ms

@@ -24,8 +24,6 @@ from oncelog.coordinator.txn.producer_ids import ProducerIds
 from oncelog.coordinator.txn.queries import (
     ListTransactionsResult,
     TransactionDescription,
-    TransactionMetrics,
-    count_states,
     describe_transaction,
     list_transactions,
 )
@@ -54,7 +52,6 @@ class TxnService:
         self._env = env
         self._logs = logs
         self._ids = producer_ids
-        self._counts = TransactionMetrics()
         self._decisions = TxnDecisions(config, self._new_producer_id)
         self._channel = LocalMarkerChannel(logs.log)
         self._markers = MarkerPhase(self.runtime, self._decisions, self._channel, self._when_log_durable)
@@ -115,7 +112,6 @@ class TxnService:
                 return InitProducerIdResult(ErrorCode.NONE, self._new_producer_id(), 0)
             except KafkaError as error:
                 return InitProducerIdResult(error.code)
-        self._counts.initialized += 1
         return self._carry_out(
             transactional_id,
             lambda shard, now_ms: self._decisions.init_producer_id(shard, request, now_ms),
@@ -241,13 +237,6 @@ class TxnService:
             return ListTransactionsResult(ErrorCode.INVALID_REGULAR_EXPRESSION)
         return list_transactions(self.runtime.shards(), self.runtime.now_ms(), states, producer_ids, duration_ms, matches)
 
-    def metrics(self) -> TransactionMetrics:
-        """Counts since the start and the present state of all ids."""
-        counts = self._counts
-        counts.by_state, counts.oldest_open_ms = count_states(self.runtime.shards(), self.runtime.now_ms())
-        counts.pending = len(self._markers)
-        return counts
-
     # -- carrying out
 
     def _carry_out(
@@ -277,7 +266,6 @@ class TxnService:
             elif isinstance(effect, Remember):
                 self.runtime.shard_of(transactional_id).remember(effect.renewed)
         if any(isinstance(effect, WriteMarkers) for effect in written.effects):
-            self._count_end(transactional_id)
             self._markers.begin(transactional_id, written.position, settle, careful=careful)
         elif not written.changed or written.position is None:
             settle(None)
@@ -328,37 +316,26 @@ class TxnService:
     # -- what the coordinator does by itself
 
     def _abort_timed_out(self, transactional_id: str) -> None:
-        def decide(shard: TxnShard, now_ms: int) -> Result[ErrorCode]:
-            result = self._decisions.abort_timed_out(shard, transactional_id, now_ms)
-            self._counts.timed_out += result.response
-            return Result(ErrorCode.NONE, result.records, result.effects)
+        def decide(shard: TxnShard, now_ms: int) -> Result[None]:
+            return self._decisions.abort_timed_out(shard, transactional_id, now_ms)
 
-        self._carry_out(transactional_id, decide, _same_code)
+        self._carry_out(transactional_id, decide, _nobody_asked)
 
     def _abort_for_marker(self, transactional_id: str, marker_epoch: int, client: str) -> None:
-        def decide(shard: TxnShard, now_ms: int) -> Result[ErrorCode]:
-            result = self._decisions.foreign_marker(shard, transactional_id, marker_epoch, client, now_ms)
-            return Result(ErrorCode.NONE, result.records, result.effects)
+        def decide(shard: TxnShard, now_ms: int) -> Result[None]:
+            return self._decisions.foreign_marker(shard, transactional_id, marker_epoch, client, now_ms)
 
-        self._carry_out(transactional_id, decide, _same_code, careful=True)
+        self._carry_out(transactional_id, decide, _nobody_asked, careful=True)
 
     def _expire(self) -> None:
         for partition in range(self.runtime.partitions):
             try:
                 while expired := self.runtime.write_to(partition, self._decisions.expire).response:
-                    self._counts.expired += len(expired)
                     _log.info("transactional ids expired count=%d first=%s", len(expired), expired[0])
             except KafkaError as error:
                 _log.warning("transactional ids not expired partition=%d error=%s", partition, error)
 
-    def _count_end(self, transactional_id: str) -> None:
-        if self.runtime.shard_of(transactional_id).transactions[transactional_id].state.is_commit:
-            self._counts.committed += 1
-        else:
-            self._counts.aborted += 1
-
     def _tell_fenced(self, fenced: Fenced) -> None:
-        self._counts.fenced += 1
         _log.info(
             "producer fenced transactional_id=%s producer_id=%d epoch=%d why=%r by=%r",
             fenced.transactional_id,
@@ -369,8 +346,8 @@ class TxnService:
         )
 
 
-def _same_code(code: ErrorCode) -> ErrorCode:
-    return code
+def _nobody_asked(_error: ErrorCode) -> None:
+    """What could not be written is tried again: by the timeout of the transaction."""
 
 
 def _full_match(pattern: str) -> Callable[[str], bool]:

@@ -12,6 +12,8 @@ from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.coordinator.txn.shard import TxnShard
 
+RETRY_MS = 100
+
 
 class TxnTimeouts:
     """At most one timer an id: it is looked at again when it rings, by then the transaction may be another one."""
@@ -41,23 +43,25 @@ class TxnTimeouts:
             for id in shard.transactions:
                 self.watch(id)
 
-    def watch(self, transactional_id: str) -> None:
+    def watch(self, transactional_id: str, not_before_ms: float = 0) -> None:
         """A transaction was perhaps opened; have it aborted at its deadline."""
         if self._sweep_every_ms is not None:
             return
         txn = self._runtime.shard_of(transactional_id).get(transactional_id)
-        deadline_ms = None if txn is None else txn.deadline_ms
-        if deadline_ms is None or self._rings_at.get(transactional_id, deadline_ms + 1) <= deadline_ms:
+        if txn is None or txn.deadline_ms is None:
+            return
+        deadline_ms = max(txn.deadline_ms, not_before_ms)
+        if self._rings_at.get(transactional_id, deadline_ms + 1) <= deadline_ms:
             return
         self._rings_at[transactional_id] = deadline_ms
-        self._runtime.schedule(deadline_ms, lambda now_ms: self._ring(transactional_id, deadline_ms))
+        self._runtime.schedule(deadline_ms, lambda now_ms: self._ring(transactional_id, deadline_ms, now_ms))
 
-    def _ring(self, transactional_id: str, deadline_ms: float) -> None:
+    def _ring(self, transactional_id: str, deadline_ms: float, now_ms: float) -> None:
         if self._rings_at.get(transactional_id) != deadline_ms:
             return  # replaced by an earlier one
         del self._rings_at[transactional_id]
         self._abort(transactional_id)
-        self.watch(transactional_id)
+        self.watch(transactional_id, now_ms + RETRY_MS)  # its log refused, or the id is pending
 
     def _sweep(self, now_ms: float) -> None:
         for shard in self._runtime.shards():

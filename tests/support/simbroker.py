@@ -177,9 +177,7 @@ class SimCluster:
         broker.recover()
         self._handler = RequestHandler(broker.context)
         limit = self.config.server.max_frame_bytes
-        self._listener = Listener(
-            self.config.listeners[0], self._handler, max_frame_bytes=limit, quotas=ConnectionQuotas(broker.context.metrics)
-        )
+        self._listener = Listener(self.config.listeners[0], self._handler, max_frame_bytes=limit, quotas=ConnectionQuotas())
         self.broker = broker
         self._tick()
 

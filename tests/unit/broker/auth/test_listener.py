@@ -30,7 +30,6 @@ from oncelog.broker.net.connection_quotas import ConnectionQuotas
 from oncelog.broker.net.dispatch import ApiRegistry
 from oncelog.broker.net.listener import Listener
 from oncelog.broker.net.requests import RequestHandler
-from oncelog.broker.process.metrics import Metrics
 from oncelog.broker.settings.broker import load
 from oncelog.broker.settings.listeners import ListenerConfig
 from oncelog.protocol import messages
@@ -88,7 +87,6 @@ class Running:
         self.context.store = Store()  # type: ignore[assignment]
         self.context.config = load({})
         self.context.apis = ApiRegistry()
-        self.context.metrics = Metrics()
         self.context.authorizer = Authorizer(self.context.store, ("User:alice", "User:CN=localhost"))
         self.context.scram_credentials = credentials = ScramCredentials(self.context.store)
         for mechanism in ScramMechanism:
@@ -101,7 +99,7 @@ class Running:
             ListenerConfig("L", "127.0.0.1", 0, security),
             RequestHandler(self.context),
             max_frame_bytes=1 << 20,
-            quotas=quotas or ConnectionQuotas(self.context.metrics),
+            quotas=quotas or ConnectionQuotas(),
             tls=server_context(tls, "L") if tls else None,
             map_principal=lambda certificate: peer_principal(certificate, mapper),
             sasl=sasl if security.startswith("SASL") else None,

@@ -8,7 +8,6 @@ import time
 import pytest
 from oncelog.broker.net import refusals
 from oncelog.broker.net.connection_quotas import ConnectionQuotas, resolved
-from oncelog.broker.process.metrics import Metrics
 from oncelog.broker.settings.broker import load
 from oncelog.broker.settings.checks import parse_overrides
 from oncelog.protocol.errors import KafkaError
@@ -46,39 +45,38 @@ def is_closed(one: socket.socket) -> bool:
 @pytest.mark.parametrize("secured", [False, True])
 def test_an_address_has_so_many_connections(secured: bool, stores: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
     """A handshake in progress counts; who leaves makes room; the limit of another address is its own."""
-    metrics = Metrics()
-    quotas = ConnectionQuotas(metrics, per_ip=2, per_ip_overrides={"10.0.0.1": 3})
+    quotas = ConnectionQuotas(per_ip=2, per_ip_overrides={"10.0.0.1": 3})
     running = Running(security="SSL" if secured else "PLAINTEXT", tls=stores if secured else None, quotas=quotas)
     try:
         first, second = connect(running), connect(running)
-        wait_until(lambda: metrics.connections == 2, what="two connections")
+        wait_until(lambda: quotas.open == 2, what="two connections")
         with connect(running) as third:
             assert is_closed(third)
         assert "already has the configured maximum of 2 connections" in caplog.text
-        wait_until(lambda: metrics.connections == 2, what="the third one's end")
+        wait_until(lambda: quotas.open == 2, what="the third one's end")
         assert [quotas.opened("10.0.0.1") is None for _ in range(4)] == [True, True, True, False]
         assert quotas.opened("10.0.0.2") is None
         for host in ["10.0.0.1"] * 4 + ["10.0.0.2"]:
             quotas.closed(host)
         first.close()
-        wait_until(lambda: metrics.connections == 1, what="the first one's end")
+        wait_until(lambda: quotas.open == 1, what="the first one's end")
         with connect(running) as another:
-            wait_until(lambda: metrics.connections == 2, what="another")
+            wait_until(lambda: quotas.open == 2, what="another")
             another.settimeout(0.05)
             with pytest.raises(TimeoutError):
                 another.recv(1)
         second.close()
-        wait_until(lambda: metrics.connections == 0, what="the end of all")
+        wait_until(lambda: quotas.open == 0, what="the end of all")
     finally:
         running.close()
 
 
 def test_handshakes_count_among_all_connections(stores: dict[str, str]) -> None:
-    metrics = Metrics()
-    running = Running(security="SSL", tls=stores, quotas=ConnectionQuotas(metrics, 2))
+    quotas = ConnectionQuotas(2)
+    running = Running(security="SSL", tls=stores, quotas=quotas)
     try:
         with connect(running), connect(running):
-            wait_until(lambda: metrics.connections == 2, what="two handshakes")
+            wait_until(lambda: quotas.open == 2, what="two handshakes")
             with connect(running) as third:
                 assert is_closed(third)
     finally:
@@ -86,7 +84,7 @@ def test_handshakes_count_among_all_connections(stores: dict[str, str]) -> None:
 
 
 def test_what_open_files_leave_is_named() -> None:
-    quotas = ConnectionQuotas(Metrics(), max_sockets=0)
+    quotas = ConnectionQuotas(max_sockets=0)
     assert "ulimit -n" in str(quotas.opened("10.0.0.1"))
 
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+from oncelog.coordinator.timers import Timers
+from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.coordinator.txn.producer_ids import FIRST_PRODUCER_ID as P
+from oncelog.coordinator.txn.shard import TxnShard
+from oncelog.coordinator.txn.state import TransactionMetadata
 from oncelog.coordinator.txn.state import TransactionState as S
+from oncelog.coordinator.txn.timeouts import RETRY_MS, TxnTimeouts
 from oncelog.protocol.errors import ErrorCode as E
 from support.txn_bench import TIMEOUT_MS, Bench
 from support.txn_cases import Q, at
 
 DAY_MS = 86_400_000
+START_MS = 1_000_000
 
 
 def timed_out(**config: int) -> Bench:
@@ -86,3 +94,15 @@ def test_case_48_expiry(bench: Bench) -> None:
     assert bench.txn("busy").state is S.ONGOING
     assert bench.init(pair=(P, 0)).producer_id == Q + 1
     assert bench.restart().txn("t").producer_id == Q + 1
+
+
+def test_a_refused_abort_is_tried_again_after_a_pause() -> None:
+    shard, timers, aborted = TxnShard(0), Timers(), list[float]()
+    shard.transactions["t"] = TransactionMetadata("t", 7, 0, 300, S.ONGOING, START_MS, start_timestamp_ms=START_MS)
+    now = START_MS
+    runtime = SimpleNamespace(now_ms=lambda: now, schedule=timers.schedule, shards=lambda: [shard], shard_of=lambda _id: shard)
+    TxnTimeouts(runtime, TxnConfig(), lambda _id: aborted.append(now), lambda: None).start()  # type: ignore[arg-type]
+    for now in range(START_MS, START_MS + 1_000):
+        timers.fire(now)
+    due = START_MS + 300 + 1
+    assert aborted == list(range(due, START_MS + 1_000, RETRY_MS))
