@@ -8,6 +8,7 @@ SEED   ?= 1
 RUNS   ?= 20
 JOBS   ?= 1
 AGAINST ?= kafka,kfake
+DAILY  := not slow and not referee and not java and not bench
 # pytest on a marker expression, e.g. $(call pytest,wire,tests/wire)
 pytest = $(BIN)/pytest -m "$(1)" $(2)
 
@@ -45,8 +46,15 @@ run: $(VENV)/.base ## the broker on port 9092, data in the user's data folder
 demo: $(VENV)/.spark ## the main job: 336,776 flights through the broker and Spark, killed on the way, counted exactly
 	$(BIN)/python -m oncelog.spark_jobs.demo $(ARGS)
 
-test: $(VENV)/.dev ## all tests, of the heavy families a slice
-	$(BIN)/pytest -m "not slow and not referee and not java and not bench" $(ARGS)
+# every test once: those of one module under coverage, unless they watch how long the loop is held
+ifdef ARGS
+test: $(VENV)/.dev
+	$(call pytest,$(DAILY)) $(ARGS)
+else
+test: $(VENV)/.dev ## all tests, of the heavy families a slice; branch coverage of the unit tests
+	$(BIN)/coverage run -m pytest -m "$(DAILY) and not loop" tests/unit && $(BIN)/python -m tools.branch_coverage; unit=$$?; \
+	$(call pytest,$(DAILY) and (loop or not unit)) && exit $$unit
+endif
 
 ifdef ONE
 check: $(VENV)/.dev
@@ -107,4 +115,4 @@ lock: $(BIN)/python ## the locked requirements again (needs uv)
 	$(PIP) uv && PATH="$(CURDIR)/$(BIN):$$PATH" .ci/lock
 
 clean: ## what make made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache *.egg-info
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage *.egg-info
