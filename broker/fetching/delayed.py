@@ -95,7 +95,7 @@ class Settling:
     def __init__(self) -> None:
         self.failed: dict[str, KafkaError] = {}
         self._left = 0
-        self._answer: Callable[[], Any] = dict
+        self._answer: Callable[[], object] = dict
         self._future: asyncio.Future[Any] | None = None
 
     def start(self, name: str, begin: Callable[[Ended], R]) -> R:
@@ -115,7 +115,7 @@ class Settling:
             self._left -= 1
             raise
 
-    def reply(self, answer: Callable[[], Any]) -> Any:
+    def reply(self, answer: Callable[[], R]) -> R | BlockedRequests:
         """What `answer()` gives, now or later."""
         if self._left == 0:
             return answer()

@@ -9,8 +9,9 @@ read_committed ends at the last stable offset and lists aborted transactions; co
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.fetching.delayed import ParkedRequest
@@ -32,7 +33,7 @@ PARKED_PARTITIONS = 16  # of a request that may wait beside others of its connec
 
 
 @api(ApiKey.FETCH, 4, 18, raw=True)
-def handle(body: memoryview, ctx: RequestContext) -> Any:
+def handle(body: memoryview, ctx: RequestContext) -> list[Piece] | asyncio.Future[list[Piece]] | BlockedRequests:
     """Read, now or when there is something."""
     request = parse_fetch(ctx.api_version, body)
     broker = ctx.broker

@@ -13,11 +13,12 @@ v10: timeout_ms, which nothing here needs. The same partition twice: one answer 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.topic_access import may_topic, readable_log
+from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps
 from oncelog.protocol import messages
@@ -25,20 +26,22 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel
 
+_Asked = messages.ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
+_Told = messages.ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
 _FIRST_VERSION_OF: Final = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 
 
 @api(ApiKey.LIST_OFFSETS, 1, 11)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.ListOffsetsRequest, ctx: RequestContext) -> messages.ListOffsetsResponse | BlockedRequests:
     """Answer for each partition."""
     return ctx.broker.turns.begin(_answers(req, ctx))
 
 
-def _answers(req: Any, ctx: RequestContext) -> Steps[Any]:
+def _answers(req: messages.ListOffsetsRequest, ctx: RequestContext) -> Steps[messages.ListOffsetsResponse]:
     isolation = IsolationLevel.READ_COMMITTED if req.isolation_level else IsolationLevel.READ_UNCOMMITTED
     named = Counter((topic.name, partition.partition_index) for topic in req.topics for partition in topic.partitions)
-    found: dict[str, dict[int, Any]] = {}
-    refused: list[tuple[str, list[Any]]] = []
+    found: dict[str, dict[int, _Told]] = {}
+    refused: list[tuple[str, list[_Told]]] = []
     for topic in req.topics:
         if not may_topic(ctx, AclOperation.DESCRIBE, topic.name):
             refused.append((topic.name, [_answer(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for asked in topic.partitions]))
@@ -53,7 +56,7 @@ def _answers(req: Any, ctx: RequestContext) -> Steps[Any]:
     return messages.ListOffsetsResponse(topics=[kind(name=name, partitions=partitions) for name, partitions in (*told, *refused)])
 
 
-def _find(topic: str, asked: Any, isolation: IsolationLevel, ctx: RequestContext) -> Steps[Any]:
+def _find(topic: str, asked: _Asked, isolation: IsolationLevel, ctx: RequestContext) -> Steps[_Told]:
     timestamp = asked.timestamp
     log, error = readable_log(ctx, AclOperation.DESCRIBE, topic, asked.partition_index, asked.current_leader_epoch)
     if log is None:
@@ -67,7 +70,5 @@ def _find(topic: str, asked: Any, isolation: IsolationLevel, ctx: RequestContext
         return _answer(asked, refused.code)
 
 
-def _answer(asked: Any, error: ErrorCode, offset: int = -1, timestamp: int = -1, leader_epoch: int = -1) -> Any:
-    return messages.ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
-        partition_index=asked.partition_index, error_code=error, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch
-    )
+def _answer(asked: _Asked, error: ErrorCode, offset: int = -1, timestamp: int = -1, leader_epoch: int = -1) -> _Told:
+    return _Told(partition_index=asked.partition_index, error_code=error, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch)

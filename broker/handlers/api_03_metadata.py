@@ -9,15 +9,18 @@ A topic made on demand is told as unknown once, as Kafka does, when it is on dis
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.fetching.delayed import Settling
 from oncelog.broker.handlers.shared.topic_access import NOT_REQUESTED, authorized_operations, cluster_operations, may_topic
+from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps, at_once
 from oncelog.broker.topics.creation import check_new_topic
+from oncelog.broker.topics.metadata_cache import Key
 from oncelog.broker.topics.names import topic_name_problem
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -35,7 +38,7 @@ TOPICS_A_TURN = 500
 
 
 @api(ApiKey.METADATA, 0, 13, raw=True)
-def handle(body: memoryview, ctx: RequestContext) -> Any:
+def handle(body: memoryview, ctx: RequestContext) -> Sequence[Buffer] | BlockedRequests:
     """The cluster, and the topics asked for."""
     cache, version = ctx.broker.metadata, ctx.api_version
     key = (version, bytes(body), ctx.broker.endpoint_for(ctx.connection)) if ctx.broker.authorizer is None else None
@@ -50,7 +53,7 @@ def handle(body: memoryview, ctx: RequestContext) -> Any:
     return at_once(_answer(req, key, ctx))
 
 
-def _answer(req: Any, key: Any, ctx: RequestContext) -> Steps[Any]:
+def _answer(req: messages.MetadataRequest, key: Key | None, ctx: RequestContext) -> Steps[list[bytes] | BlockedRequests]:
     """The buffers, or a future of them."""
     cache, version = ctx.broker.metadata, ctx.api_version
     making = Settling()
@@ -63,12 +66,12 @@ def _answer(req: Any, key: Any, ctx: RequestContext) -> Steps[Any]:
         cluster_authorized_operations=(cluster_operations(ctx) if req.include_cluster_authorized_operations else NOT_REQUESTED),
     )
 
-    def finish() -> list[Buffer]:
+    def finish() -> list[bytes]:
         told = [_refused(version, making.failed[name].code, name) if name in making.failed else packed for name, packed in topics]
         return [splice_metadata_topics(version, bytes(messages.encode_response(ApiKey.METADATA, version, answer)), told)]
 
     reply = making.reply(finish)
-    if key is not None and cacheable:
+    if key is not None and cacheable and isinstance(reply, list):
         cache.put(key, reply[0])
     return reply
 
@@ -76,7 +79,7 @@ def _answer(req: Any, key: Any, ctx: RequestContext) -> Steps[Any]:
 _Told = tuple[str | None, bytes]
 
 
-def _topics(req: Any, ctx: RequestContext, making: Settling) -> Steps[tuple[list[_Told], bool]]:
+def _topics(req: messages.MetadataRequest, ctx: RequestContext, making: Settling) -> Steps[tuple[list[_Told], bool]]:
     """Names with their packed entries, and whether the answer may be given again."""
     broker, version = ctx.broker, ctx.api_version
     if req.topics is None or (version == 0 and not req.topics):
@@ -87,7 +90,7 @@ def _topics(req: Any, ctx: RequestContext, making: Settling) -> Steps[tuple[list
         return [(None, _by_id(topic_id, req, ctx)) for topic_id in ids], True
     entries: list[_Told] = []
     unchanged = True
-    for number, name in enumerate(dict.fromkeys(asked.name for asked in req.topics), 1):
+    for number, name in enumerate(dict.fromkeys(asked.name for asked in req.topics if asked.name is not None), 1):
         entry, made = _by_name(name, req, ctx, making)
         entries.append((name, entry))
         unchanged = unchanged and not made
@@ -96,15 +99,15 @@ def _topics(req: Any, ctx: RequestContext, making: Settling) -> Steps[tuple[list
     return entries, unchanged
 
 
-def _known(topic: Topic, req: Any, ctx: RequestContext) -> bytes:
+def _known(topic: Topic, req: messages.MetadataRequest, ctx: RequestContext) -> bytes:
     return ctx.broker.metadata.topic(ctx, topic, _operations(topic.name, req, ctx))
 
 
-def _operations(name: str, req: Any, ctx: RequestContext) -> int:
+def _operations(name: str, req: messages.MetadataRequest, ctx: RequestContext) -> int:
     return authorized_operations(ctx, ResourceType.TOPIC, name) if req.include_topic_authorized_operations else NOT_REQUESTED
 
 
-def _problem(req: Any, version: int) -> ErrorCode:
+def _problem(req: messages.MetadataRequest, version: int) -> ErrorCode:
     """Why the whole request is refused: ids before v12, and entries that name nothing."""
     if version < 10:
         return ErrorCode.NONE
@@ -116,7 +119,7 @@ def _problem(req: Any, version: int) -> ErrorCode:
     return ErrorCode.UNKNOWN_SERVER_ERROR if not by_id and any(asked.name is None for asked in topics) else ErrorCode.NONE
 
 
-def _refused_whole(req: Any, code: ErrorCode) -> Any:
+def _refused_whole(req: messages.MetadataRequest, code: ErrorCode) -> messages.MetadataResponse:
     """Kafka's `MetadataRequest.getErrorResponse`: no brokers, the error on each topic."""
     kind = messages.MetadataResponse.MetadataResponseTopic
     topics = [
@@ -127,14 +130,14 @@ def _refused_whole(req: Any, code: ErrorCode) -> Any:
             is_internal=(asked.name or "") in INTERNAL_TOPICS,
             partitions=[],
         )
-        for asked in req.topics
+        for asked in req.topics or ()
     ]
     return messages.MetadataResponse(
         brokers=[], cluster_id=None, controller_id=-1, topics=topics, cluster_authorized_operations=NOT_REQUESTED
     )
 
 
-def _by_id(topic_id: uuid.UUID, req: Any, ctx: RequestContext) -> bytes:
+def _by_id(topic_id: uuid.UUID, req: messages.MetadataRequest, ctx: RequestContext) -> bytes:
     topic = ctx.broker.logs.topics.by_id(topic_id)
     if topic is None:
         return _refused(ctx.api_version, ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id)
@@ -143,7 +146,7 @@ def _by_id(topic_id: uuid.UUID, req: Any, ctx: RequestContext) -> bytes:
     return _known(topic, req, ctx)
 
 
-def _by_name(name: str, req: Any, ctx: RequestContext, making: Settling) -> tuple[bytes, bool]:
+def _by_name(name: str, req: messages.MetadataRequest, ctx: RequestContext, making: Settling) -> tuple[bytes, bool]:
     version = ctx.api_version
     if not may_topic(ctx, AclOperation.DESCRIBE, name):
         return _refused(version, ErrorCode.TOPIC_AUTHORIZATION_FAILED, name), False

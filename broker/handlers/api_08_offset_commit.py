@@ -7,11 +7,10 @@ topic ids. Unknown topics and partitions are refused one by one; the others are 
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import then
+from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.handlers.shared.topic_access import may_topic
 from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.groups.offsets.state import OffsetToCommit
@@ -25,7 +24,7 @@ _BY_ID = 10
 
 
 @api(ApiKey.OFFSET_COMMIT, 2, 10)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.OffsetCommitRequest, ctx: RequestContext) -> Reply[messages.OffsetCommitResponse]:
     """Store what may be stored."""
     verdicts: _Verdicts = {}
     offsets: dict[TopicPartition, OffsetToCommit] = {}
@@ -56,7 +55,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return then(reply, lambda codes: _answer(req, verdicts | {places[place]: code for place, code in codes.items()}))
 
 
-def _topic(topic: Any, ctx: RequestContext) -> tuple[str, uuid.UUID | None, ErrorCode]:
+def _topic(topic: messages.OffsetCommitRequest.OffsetCommitRequestTopic, ctx: RequestContext) -> tuple[str, uuid.UUID | None, ErrorCode]:
     topics = ctx.broker.logs.topics
     if ctx.api_version >= _BY_ID:
         found = topics.by_id(topic.topic_id) if topic.topic_id is not None else None
@@ -70,7 +69,7 @@ def _topic(topic: Any, ctx: RequestContext) -> tuple[str, uuid.UUID | None, Erro
     return name, found.topic_id if found is not None else None, ErrorCode.NONE
 
 
-def _answer(req: Any, verdicts: _Verdicts) -> Any:
+def _answer(req: messages.OffsetCommitRequest, verdicts: _Verdicts) -> messages.OffsetCommitResponse:
     kind = messages.OffsetCommitResponse.OffsetCommitResponseTopic
     return messages.OffsetCommitResponse(
         topics=[

@@ -8,11 +8,10 @@ without an offset is -1 without an error.
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import all_of, then
+from oncelog.broker.handlers.shared.replies import Reply, all_of, then
 from oncelog.broker.handlers.shared.topic_access import may_topic
 from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.groups.offsets.service import FetchedOffset
@@ -22,28 +21,30 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 
 _GROUP_ERROR, _SEVERAL_GROUPS, _BY_ID = 2, 8, 10
+_Group = messages.OffsetFetchRequest.OffsetFetchRequestGroup
+_Told = messages.OffsetFetchResponse.OffsetFetchResponseGroup
+_ToldTopic = _Told.OffsetFetchResponseTopics
 _Found = dict[TopicPartition, FetchedOffset]
 
 
 @api(ApiKey.OFFSET_FETCH, 1, 10)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.OffsetFetchRequest, ctx: RequestContext) -> Reply[messages.OffsetFetchResponse]:
     """The committed offsets of each group asked for."""
     if ctx.api_version >= _SEVERAL_GROUPS:
         replies = [_group(group, req.require_stable, ctx) for group in req.groups]
         return then(all_of(replies), lambda groups: messages.OffsetFetchResponse(groups=groups))
-    return then(_group(_as_group(req), req.require_stable, ctx), lambda group: _flat(group, ctx))
+    return then(_group(_as_group(req), req.require_stable, ctx), _flat)
 
 
-def _as_group(req: Any) -> Any:
+def _as_group(req: messages.OffsetFetchRequest) -> _Group:
     """The one group of an old request in the form of the new ones."""
-    kind = messages.OffsetFetchRequest.OffsetFetchRequestGroup
     topics = None
     if req.topics is not None:
-        topics = [kind.OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes) for topic in req.topics]
-    return kind(group_id=req.group_id, topics=topics)
+        topics = [_Group.OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes) for topic in req.topics]
+    return _Group(group_id=req.group_id, topics=topics)
 
 
-def _flat(group: Any, ctx: RequestContext) -> Any:
+def _flat(group: _Told) -> messages.OffsetFetchResponse:
     """The answer of v1-7."""
     kind = messages.OffsetFetchResponse.OffsetFetchResponseTopic
     topics = [
@@ -65,8 +66,7 @@ def _flat(group: Any, ctx: RequestContext) -> Any:
     return messages.OffsetFetchResponse(topics=topics, error_code=group.error_code)
 
 
-def _group(group: Any, require_stable: bool, ctx: RequestContext) -> Any:
-    kind = messages.OffsetFetchResponse.OffsetFetchResponseGroup
+def _group(group: _Group, require_stable: bool, ctx: RequestContext) -> Reply[_Told]:
     if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
         return _failed(group, ErrorCode.GROUP_AUTHORIZATION_FAILED, ctx)
     asked = places = None
@@ -80,21 +80,20 @@ def _group(group: Any, require_stable: bool, ctx: RequestContext) -> Any:
         )
     except KafkaError as error:
         return _failed(group, error.code, ctx)
-    return then(reply, lambda found: kind(group_id=group.group_id, topics=_topics(asked, found, ctx)))
+    return then(reply, lambda found: _Told(group_id=group.group_id, topics=_topics(asked, found, ctx)))
 
 
-def _failed(group: Any, error: ErrorCode, ctx: RequestContext) -> Any:
-    kind = messages.OffsetFetchResponse.OffsetFetchResponseGroup
+def _failed(group: _Group, error: ErrorCode, ctx: RequestContext) -> _Told:
     if ctx.api_version >= _GROUP_ERROR:
-        return kind(group_id=group.group_id, error_code=error)
-    asked: list[_Asked] = [(topic.name, None, error, topic.partition_indexes) for topic in group.topics]
-    return kind(group_id=group.group_id, topics=_topics(asked, {}, ctx))
+        return _Told(group_id=group.group_id, error_code=error)
+    asked: list[_Asked] = [(topic.name, None, error, topic.partition_indexes) for topic in group.topics or ()]
+    return _Told(group_id=group.group_id, topics=_topics(asked, {}, ctx))
 
 
 _Asked = tuple[str, uuid.UUID | None, ErrorCode, list[int]]
 
 
-def _resolved(topic: Any, ctx: RequestContext) -> _Asked:
+def _resolved(topic: _Group.OffsetFetchRequestTopics, ctx: RequestContext) -> _Asked:
     name, topic_id = topic.name, topic.topic_id
     if ctx.api_version >= _BY_ID:
         found = ctx.broker.logs.topics.by_id(topic_id) if topic_id is not None else None
@@ -105,12 +104,11 @@ def _resolved(topic: Any, ctx: RequestContext) -> _Asked:
     return name, topic_id, ErrorCode.NONE if allowed else ErrorCode.TOPIC_AUTHORIZATION_FAILED, topic.partition_indexes
 
 
-def _topics(asked: list[_Asked] | None, found: _Found, ctx: RequestContext) -> list[Any]:
+def _topics(asked: list[_Asked] | None, found: _Found, ctx: RequestContext) -> list[_ToldTopic]:
     if asked is None:
         asked = _all(found, ctx)
-    kind = messages.OffsetFetchResponse.OffsetFetchResponseGroup.OffsetFetchResponseTopics
     return [
-        kind(
+        _ToldTopic(
             name=name,
             topic_id=topic_id,
             partitions=[_partition(p, found.get(TopicPartition(name, p)), error) for p in numbers],
@@ -133,9 +131,9 @@ def _all(found: _Found, ctx: RequestContext) -> list[_Asked]:
     return listed
 
 
-def _partition(index: int, offset: FetchedOffset | None, error: ErrorCode) -> Any:
+def _partition(index: int, offset: FetchedOffset | None, error: ErrorCode) -> _ToldTopic.OffsetFetchResponsePartitions:
     told = offset if offset is not None else FetchedOffset(error=error)
-    return messages.OffsetFetchResponse.OffsetFetchResponseGroup.OffsetFetchResponseTopics.OffsetFetchResponsePartitions(
+    return _ToldTopic.OffsetFetchResponsePartitions(
         partition_index=index,
         committed_offset=told.offset,
         committed_leader_epoch=told.leader_epoch,

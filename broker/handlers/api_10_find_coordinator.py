@@ -6,8 +6,6 @@ flexible. v4: several keys. v5: 120 may be answered. The internal topic is made 
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.net.dispatch import api
@@ -20,7 +18,7 @@ _SHARE_VERSION, _SEVERAL_KEYS = 6, 4
 
 
 @api(ApiKey.FIND_COORDINATOR, 0, 6)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.FindCoordinatorRequest, ctx: RequestContext) -> messages.FindCoordinatorResponse:
     """This broker, once a key."""
     if ctx.api_version >= _SEVERAL_KEYS:
         return messages.FindCoordinatorResponse(coordinators=[_coordinator(req.key_type, key, ctx) for key in req.coordinator_keys])
@@ -31,7 +29,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _coordinator(key_type: int, key: str, ctx: RequestContext) -> Any:
+def _coordinator(key_type: int, key: str, ctx: RequestContext) -> messages.FindCoordinatorResponse.Coordinator:
     error, text = _refusal(key_type, key, ctx)
     kind = messages.FindCoordinatorResponse.Coordinator
     if error is not ErrorCode.NONE:
@@ -44,17 +42,17 @@ def _refusal(key_type: int, key: str, ctx: RequestContext) -> tuple[ErrorCode, s
     if key_type == GROUP:
         if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, key):
             return ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group authorization failed."
-        runtime: Any = ctx.broker.groups.runtime
+        ensure_topic = ctx.broker.groups.runtime.ensure_topic
     elif key_type == TRANSACTION:
         if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key):
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "Transactional Id authorization failed."
-        runtime = ctx.broker.transactions.runtime
+        ensure_topic = ctx.broker.transactions.runtime.ensure_topic
     elif key_type == SHARE and ctx.api_version >= _SHARE_VERSION:
         return ErrorCode.INVALID_REQUEST, "Share groups are not served by this broker."
     else:
         return ErrorCode.INVALID_REQUEST, f"Unknown coordinator type {key_type}"
     try:
-        runtime.ensure_topic()
+        ensure_topic()
     except KafkaError:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator is not available."
     return ErrorCode.NONE, ""

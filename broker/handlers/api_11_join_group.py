@@ -7,11 +7,9 @@ joined.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import then
+from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.groups.classic.join import JoinGroup
 from oncelog.coordinator.groups.classic.state import JoinGroupResult, MemberProtocol
@@ -23,7 +21,7 @@ _ID_REQUIRED, _NULLABLE_PROTOCOL, _SKIPPING = 4, 7, 9
 
 
 @api(ApiKey.JOIN_GROUP, 0, 9)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.JoinGroupRequest, ctx: RequestContext) -> Reply[messages.JoinGroupResponse]:
     """Join, now or when everybody has."""
     version = ctx.api_version
     if not ctx.authorize(AclOperation.READ, ResourceType.GROUP, req.group_id):
@@ -46,7 +44,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return then(ctx.broker.groups.join_group(request), lambda result: _answer(result, version))
 
 
-def _answer(result: JoinGroupResult, version: int) -> Any:
+def _answer(result: JoinGroupResult, version: int) -> messages.JoinGroupResponse:
     kind = messages.JoinGroupResponse.JoinGroupResponseMember
     name = result.protocol_name
     return messages.JoinGroupResponse(

@@ -5,8 +5,6 @@ Prolongs a member's session; 27 asks it to join again. v3: instance id. v4: flex
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.net.dispatch import api
@@ -17,7 +15,7 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.HEARTBEAT, 0, 4)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.HeartbeatRequest, ctx: RequestContext) -> messages.HeartbeatResponse:
     """Still there."""
     if not ctx.authorize(AclOperation.READ, ResourceType.GROUP, req.group_id):
         return messages.HeartbeatResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)

@@ -5,8 +5,6 @@ v0-2: one member, its error is the answer's. v3: several, also by instance id, o
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.net.dispatch import api
@@ -19,7 +17,7 @@ _SEVERAL = 3
 
 
 @api(ApiKey.LEAVE_GROUP, 0, 5)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.LeaveGroupRequest, ctx: RequestContext) -> messages.LeaveGroupResponse:
     """Go."""
     if not ctx.authorize(AclOperation.READ, ResourceType.GROUP, req.group_id):
         return messages.LeaveGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)

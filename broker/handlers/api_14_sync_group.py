@@ -6,11 +6,9 @@ needed.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import then
+from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.groups.classic.requests import SyncGroup
 from oncelog.coordinator.groups.classic.state import SyncGroupResult
@@ -22,7 +20,7 @@ _WITH_PROTOCOL = 5
 
 
 @api(ApiKey.SYNC_GROUP, 0, 5)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.SyncGroupRequest, ctx: RequestContext) -> Reply[messages.SyncGroupResponse]:
     """The assignment, when it is there."""
     if not ctx.authorize(AclOperation.READ, ResourceType.GROUP, req.group_id):
         return _answer(SyncGroupResult(ErrorCode.GROUP_AUTHORIZATION_FAILED))
@@ -40,7 +38,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return then(ctx.broker.groups.sync_group(request), _answer)
 
 
-def _answer(result: SyncGroupResult) -> Any:
+def _answer(result: SyncGroupResult) -> messages.SyncGroupResponse:
     return messages.SyncGroupResponse(
         error_code=result.error, protocol_type=result.protocol_type, protocol_name=result.protocol_name, assignment=result.assignment
     )

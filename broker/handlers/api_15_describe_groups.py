@@ -6,8 +6,6 @@ Dead.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.topic_access import NOT_REQUESTED, authorized_operations
@@ -20,12 +18,12 @@ _NOT_FOUND = 6
 
 
 @api(ApiKey.DESCRIBE_GROUPS, 0, 6)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DescribeGroupsRequest, ctx: RequestContext) -> messages.DescribeGroupsResponse:
     """One entry a group."""
     return messages.DescribeGroupsResponse(groups=[_group(group_id, req, ctx) for group_id in req.groups])
 
 
-def _group(group_id: str, req: Any, ctx: RequestContext) -> Any:
+def _group(group_id: str, req: messages.DescribeGroupsRequest, ctx: RequestContext) -> messages.DescribeGroupsResponse.DescribedGroup:
     kind = messages.DescribeGroupsResponse.DescribedGroup
     if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
         return kind(group_id=group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)

@@ -5,8 +5,6 @@ Groups of both kinds. v3: flexible. v4: state, and a filter by it. v5: type, and
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.net.dispatch import api
@@ -16,7 +14,7 @@ from oncelog.protocol.errors import KafkaError
 
 
 @api(ApiKey.LIST_GROUPS, 0, 5)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.ListGroupsRequest, ctx: RequestContext) -> messages.ListGroupsResponse:
     """What may be seen."""
     try:
         found = ctx.broker.groups.listing.list(req.states_filter, req.types_filter)

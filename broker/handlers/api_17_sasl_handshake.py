@@ -7,8 +7,6 @@ Once authenticated it begins a re-authentication (KIP-368).
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.context import RequestContext
 from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
@@ -17,7 +15,7 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.SASL_HANDSHAKE, 0, 1)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.SaslHandshakeRequest, ctx: RequestContext) -> messages.SaslHandshakeResponse:
     """Remember the mechanism in the connection's SASL state."""
     sasl = ctx.connection.sasl
     if sasl is None:

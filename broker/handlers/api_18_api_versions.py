@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.settings.features import features, supported
@@ -26,7 +26,7 @@ _int16 = Struct(">h").pack
 _int32 = Struct(">i").pack
 _int64 = Struct(">q").pack
 _levels = Struct(">hh").pack
-_cache: dict[Any, bytes] = {}
+_cache: dict[tuple[int, int, bool], bytes] = {}
 
 
 @api(ApiKey.API_VERSIONS, 0, 4, raw=True)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from functools import partial
-from typing import Any
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.fetching.delayed import Settling
 from oncelog.broker.handlers.shared.assignments import check_new_partitions, check_replicas
 from oncelog.broker.handlers.shared.topic_access import may_topic
+from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps, at_once
 from oncelog.broker.topics.creation import check_new_topic
@@ -25,6 +25,8 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
+_Topic = messages.CreateTopicsRequest.CreatableTopic
+_Result = messages.CreateTopicsResponse.CreatableTopicResult
 TOPICS_A_TURN = 50
 _DEFAULT = -1
 _METADATA_TOPIC = "__cluster_metadata"
@@ -32,7 +34,7 @@ _FIRST_WITH_DETAILS = 5
 
 
 @api(ApiKey.CREATE_TOPICS, 2, 7)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.CreateTopicsRequest, ctx: RequestContext) -> messages.CreateTopicsResponse | BlockedRequests:
     """Make each topic; those named twice are refused, last."""
     named = Counter(topic.name for topic in req.topics)
     try:
@@ -43,8 +45,10 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return ctx.broker.turns.answer(steps) if len(req.topics) > TOPICS_A_TURN else at_once(steps)
 
 
-def _create_all(req: Any, named: Counter[str], ctx: RequestContext) -> Steps[Any]:
-    results: list[Any] = []
+def _create_all(
+    req: messages.CreateTopicsRequest, named: Counter[str], ctx: RequestContext
+) -> Steps[messages.CreateTopicsResponse | BlockedRequests]:
+    results: list[_Result] = []
     making = Settling()
     told = _Configs(ctx)
     for number, topic in enumerate(req.topics, 1):
@@ -60,18 +64,18 @@ def _create_all(req: Any, named: Counter[str], ctx: RequestContext) -> Steps[Any
     return making.reply(lambda: messages.CreateTopicsResponse(topics=[_made(one, making.failed.get(one.name)) for one in results]))
 
 
-def _made(result: Any, error: KafkaError | None) -> Any:
+def _made(result: _Result, error: KafkaError | None) -> _Result:
     return result if error is None else _refused(result.name, error.code, error.message)
 
 
-def _partitions_of(topic: Any, ctx: RequestContext) -> int:
+def _partitions_of(topic: _Topic, ctx: RequestContext) -> int:
     """How many partitions a topic asks for; nonsense counts as none."""
     if topic.assignments:
         return len(topic.assignments)
     return ctx.broker.config.server.num_partitions if topic.num_partitions == _DEFAULT else max(topic.num_partitions, 0)
 
 
-def _create(topic: Any, ctx: RequestContext, timeout_ms: int, making: Settling | None, told: _Configs) -> Any:
+def _create(topic: _Topic, ctx: RequestContext, timeout_ms: int, making: Settling | None, told: _Configs) -> _Result:
     """The result of a topic that can be made; `making` None: and is not. Raises KafkaError."""
     name = topic.name
     if name == _METADATA_TOPIC:
@@ -82,20 +86,17 @@ def _create(topic: Any, ctx: RequestContext, timeout_ms: int, making: Settling |
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
     check_new_topic(name, ctx.broker.logs)
     partitions, replication_factor = _shape(topic, ctx)
-    configs = {config.name: config.value for config in topic.configs}
-    ctx.broker.dynamic_configs.check_topic(configs)
+    configs = ctx.broker.dynamic_configs.checked_topic({config.name: config.value for config in topic.configs})
     topic_id: uuid.UUID = ctx.broker.env.random.uuid()
     if making is not None:
         topic_id = making.start(name, partial(ctx.broker.logs.begin_create_topic, name, partitions, configs)).topic_id
-    result = messages.CreateTopicsResponse.CreatableTopicResult(
-        name=name, topic_id=topic_id, error_message=None, num_partitions=partitions, replication_factor=replication_factor
-    )
+    result = _Result(name=name, topic_id=topic_id, error_message=None, num_partitions=partitions, replication_factor=replication_factor)
     if ctx.api_version >= _FIRST_WITH_DETAILS:
         told.add(result, configs)
     return result
 
 
-def _shape(topic: Any, ctx: RequestContext) -> tuple[int, int]:
+def _shape(topic: _Topic, ctx: RequestContext) -> tuple[int, int]:
     """(partitions, replication factor). Raises KafkaError 37, 38, 39, 42 (`ReplicationControlManager.createTopic`)."""
     if topic.assignments:
         return _assigned(topic, ctx.broker.node_id), 1
@@ -116,7 +117,7 @@ def _shape(topic: Any, ctx: RequestContext) -> tuple[int, int]:
     return partitions, 1
 
 
-def _assigned(topic: Any, node_id: int) -> int:
+def _assigned(topic: _Topic, node_id: int) -> int:
     """The number of partitions of a manual assignment."""
     for field, value in (("replication factor", topic.replication_factor), ("number of partitions", topic.num_partitions)):
         if value != _DEFAULT:
@@ -140,9 +141,9 @@ class _Configs:
 
     def __init__(self, ctx: RequestContext) -> None:
         self._ctx = ctx
-        self._made: dict[tuple[tuple[str, str], ...], list[Any]] = {}
+        self._made: dict[tuple[tuple[str, str], ...], list[_Result.CreatableTopicConfigs]] = {}
 
-    def add(self, result: Any, configs: dict[str, str]) -> None:
+    def add(self, result: _Result, configs: dict[str, str]) -> None:
         if not may_topic(self._ctx, AclOperation.DESCRIBE_CONFIGS, result.name):
             result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             result.num_partitions = result.replication_factor = -1
@@ -153,10 +154,9 @@ class _Configs:
             self._made[key] = self._entries(configs)
         result.configs = self._made[key]
 
-    def _entries(self, configs: dict[str, str]) -> list[Any]:
-        kind = messages.CreateTopicsResponse.CreatableTopicResult.CreatableTopicConfigs
+    def _entries(self, configs: dict[str, str]) -> list[_Result.CreatableTopicConfigs]:
         return [
-            kind(
+            _Result.CreatableTopicConfigs(
                 name=entry.name,
                 value=entry.value,
                 read_only=entry.read_only,
@@ -167,7 +167,5 @@ class _Configs:
         ]
 
 
-def _refused(name: str, error: ErrorCode, message: str | None) -> Any:
-    return messages.CreateTopicsResponse.CreatableTopicResult(
-        name=name, error_code=error, error_message=message, num_partitions=-1, replication_factor=-1, configs=[]
-    )
+def _refused(name: str, error: ErrorCode, message: str | None) -> _Result:
+    return _Result(name=name, error_code=error, error_message=message, num_partitions=-1, replication_factor=-1, configs=[])

@@ -10,13 +10,14 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.fetching.delayed import Settling
 from oncelog.broker.handlers.shared.administration import may
 from oncelog.broker.handlers.shared.topic_access import may_topic
+from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -39,7 +40,7 @@ class _Outcome(NamedTuple):
 
 
 @api(ApiKey.DELETE_TOPICS, 1, 6)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DeleteTopicsRequest, ctx: RequestContext) -> messages.DeleteTopicsResponse | BlockedRequests:
     """Delete what is named."""
     asked = _mentions(req, ctx.api_version)
     if not ctx.broker.config.server.delete_topics:
@@ -52,7 +53,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return deleting.reply(lambda: _response([_ended(outcome, deleting.failed) for outcome in outcomes]))
 
 
-def _mentions(req: Any, api_version: int) -> list[tuple[str | None, uuid.UUID | None]]:
+def _mentions(req: messages.DeleteTopicsRequest, api_version: int) -> list[tuple[str | None, uuid.UUID | None]]:
     if api_version < _FIRST_BY_ID:
         return [(name, None) for name in req.topic_names]
     return [(topic.name, topic.topic_id) for topic in req.topics]
@@ -114,7 +115,7 @@ def _ended(outcome: _Outcome, failed: dict[str, KafkaError]) -> _Outcome:
     return outcome if error is None else _Outcome(outcome.name, outcome.topic_id, error.code, error.message)
 
 
-def _response(outcomes: list[_Outcome]) -> Any:
+def _response(outcomes: list[_Outcome]) -> messages.DeleteTopicsResponse:
     result = messages.DeleteTopicsResponse.DeletableTopicResult
     return messages.DeleteTopicsResponse(
         responses=[

@@ -6,8 +6,6 @@ a topic that is only compacted: 44; below the log start nothing happens and the 
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.topic_access import readable_log
@@ -17,11 +15,14 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import INTERNAL_TOPICS
 
+_Asked = messages.DeleteRecordsRequest.DeleteRecordsTopic.DeleteRecordsPartition
+_Told = messages.DeleteRecordsResponse.DeleteRecordsTopicResult.DeleteRecordsPartitionResult
+
 
 @api(ApiKey.DELETE_RECORDS, 0, 2)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DeleteRecordsRequest, ctx: RequestContext) -> messages.DeleteRecordsResponse:
     """Delete on each partition."""
-    topics: dict[str, dict[int, Any]] = {}
+    topics: dict[str, dict[int, _Asked]] = {}
     for topic in req.topics:
         for partition in topic.partitions:
             topics.setdefault(topic.name, {})[partition.partition_index] = partition
@@ -34,7 +35,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _delete(ctx: RequestContext, topic: str, asked: Any) -> Any:
+def _delete(ctx: RequestContext, topic: str, asked: _Asked) -> _Told:
     low_watermark = -1
     log, error = readable_log(ctx, AclOperation.DELETE, topic, asked.partition_index, -1)
     if topic in INTERNAL_TOPICS and error is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
@@ -44,6 +45,4 @@ def _delete(ctx: RequestContext, topic: str, asked: Any) -> Any:
             low_watermark = log.delete_records(asked.offset)
         except KafkaError as refused:
             error = refused.code
-    return messages.DeleteRecordsResponse.DeleteRecordsTopicResult.DeleteRecordsPartitionResult(
-        partition_index=asked.partition_index, low_watermark=low_watermark, error_code=error
-    )
+    return _Told(partition_index=asked.partition_index, low_watermark=low_watermark, error_code=error)

@@ -8,11 +8,9 @@ Kafka 4.3.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import then
+from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.txn.init_producer_id import InitProducerIdResult
 from oncelog.protocol import messages
@@ -21,7 +19,7 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.INIT_PRODUCER_ID, 0, 5, unstable_max=6)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.InitProducerIdRequest, ctx: RequestContext) -> Reply[messages.InitProducerIdResponse]:
     """Give out a pair."""
     refusal = _refusal(req, ctx)
     if refusal is not ErrorCode.NONE:
@@ -39,7 +37,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return then(reply, lambda result: _answer(result, version))
 
 
-def _refusal(req: Any, ctx: RequestContext) -> ErrorCode:
+def _refusal(req: messages.InitProducerIdRequest, ctx: RequestContext) -> ErrorCode:
     if req.transactional_id is None:
         may = ctx.authorize(AclOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME) or ctx.authorize_any(
             AclOperation.WRITE, ResourceType.TOPIC
@@ -51,7 +49,7 @@ def _refusal(req: Any, ctx: RequestContext) -> ErrorCode:
     return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-def _answer(result: InitProducerIdResult, api_version: int) -> Any:
+def _answer(result: InitProducerIdResult, api_version: int) -> messages.InitProducerIdResponse:
     error = result.error
     if error is ErrorCode.PRODUCER_FENCED and api_version < 4:
         error = ErrorCode.INVALID_PRODUCER_EPOCH

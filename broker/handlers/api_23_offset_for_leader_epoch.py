@@ -7,8 +7,6 @@ v3: replica_id. v4: flexible.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import may
@@ -17,9 +15,12 @@ from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 
+_Asked = messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic.OffsetForLeaderPartition
+_Told = messages.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult.EpochEndOffset
+
 
 @api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.OffsetForLeaderEpochRequest, ctx: RequestContext) -> messages.OffsetForLeaderEpochResponse:
     """Answer for each partition."""
     may_all = may(ctx, AclOperation.CLUSTER_ACTION)
     result = messages.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
@@ -31,7 +32,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _end_of(ctx: RequestContext, topic: str, asked: Any, may_all: bool) -> Any:
+def _end_of(ctx: RequestContext, topic: str, asked: _Asked, may_all: bool) -> _Told:
     log, error = readable_log(ctx, AclOperation.DESCRIBE, topic, asked.partition, asked.current_leader_epoch, may_all=may_all)
     if log is None:
         leader_epoch, end_offset = -1, -1
@@ -39,6 +40,4 @@ def _end_of(ctx: RequestContext, topic: str, asked: Any, may_all: bool) -> Any:
         leader_epoch, end_offset = log.leader_epoch, log.log_end_offset
     else:
         leader_epoch, end_offset = log.end_offset_for_epoch(asked.leader_epoch)
-    return messages.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult.EpochEndOffset(
-        error_code=error, partition=asked.partition, leader_epoch=leader_epoch, end_offset=end_offset
-    )
+    return _Told(error_code=error, partition=asked.partition, leader_epoch=leader_epoch, end_offset=end_offset)

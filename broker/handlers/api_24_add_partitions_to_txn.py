@@ -6,13 +6,12 @@ v4: several transactions, each perhaps only to be verified. v5: 120 may be answe
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeVar
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import all_of, then
+from oncelog.broker.handlers.shared.replies import Reply, all_of, then
 from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -20,24 +19,27 @@ from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
 
 _FIRST_BROKER_VERSION = 4
+_Transaction = messages.AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
+_Topic = messages.AddPartitionsToTxnRequest.AddPartitionsToTxnTopic | _Transaction.AddPartitionsToTxnTopic
+_ForClient = messages.AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
+_ForBroker = messages.AddPartitionsToTxnResponse.AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult
+_Told = TypeVar("_Told", _ForClient, _ForBroker)
 _Verdicts = list[tuple[TopicPartition, ErrorCode]]
 
 
 @api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Reply[messages.AddPartitionsToTxnResponse]:
     """Add or verify."""
     if ctx.api_version >= _FIRST_BROKER_VERSION:
         return _for_brokers(req, ctx)
     version = ctx.api_version
     return then(
         _for_client(req, ctx),
-        lambda verdicts: messages.AddPartitionsToTxnResponse(
-            results_by_topic_v3_and_below=_topics(messages.AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult, verdicts, version)
-        ),
+        lambda verdicts: messages.AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_topics(_ForClient, verdicts, version)),
     )
 
 
-def _for_client(req: Any, ctx: RequestContext) -> _Verdicts | asyncio.Future[_Verdicts]:
+def _for_client(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Reply[_Verdicts]:
     transactional_id = req.v3_and_below_transactional_id
     partitions = _partitions(req.v3_and_below_topics)
     if not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
@@ -54,7 +56,7 @@ def _for_client(req: Any, ctx: RequestContext) -> _Verdicts | asyncio.Future[_Ve
     return then(reply, lambda code: [(partition, code) for partition in partitions])
 
 
-def _for_brokers(req: Any, ctx: RequestContext) -> Any:
+def _for_brokers(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Reply[messages.AddPartitionsToTxnResponse]:
     if not ctx.authorize(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
         return messages.AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     kind = messages.AddPartitionsToTxnResponse.AddPartitionsToTxnResult
@@ -64,14 +66,14 @@ def _for_brokers(req: Any, ctx: RequestContext) -> Any:
         all_of([_one_transaction(transaction, ctx) for transaction in req.transactions]),
         lambda results: messages.AddPartitionsToTxnResponse(
             results_by_transaction=[
-                kind(transactional_id=id, topic_results=_topics(kind.AddPartitionsToTxnTopicResult, verdicts, version))
+                kind(transactional_id=id, topic_results=_topics(_ForBroker, verdicts, version))
                 for id, verdicts in zip(ids, results, strict=True)
             ]
         ),
     )
 
 
-def _one_transaction(transaction: Any, ctx: RequestContext) -> _Verdicts | asyncio.Future[_Verdicts]:
+def _one_transaction(transaction: _Transaction, ctx: RequestContext) -> Reply[_Verdicts]:
     partitions = _partitions(transaction.topics)
     refused = _refused(ctx, partitions, authorized_only=False)
     if refused:
@@ -101,11 +103,11 @@ def _refused(ctx: RequestContext, partitions: list[TopicPartition], *, authorize
     return unauthorized | unknown
 
 
-def _partitions(topics: Iterable[Any]) -> list[TopicPartition]:
+def _partitions(topics: Iterable[_Topic]) -> list[TopicPartition]:
     return [TopicPartition(topic.name, partition) for topic in topics for partition in topic.partitions]
 
 
-def _topics(kind: Any, verdicts: _Verdicts, api_version: int) -> list[Any]:
+def _topics(kind: type[_Told], verdicts: _Verdicts, api_version: int) -> list[_Told]:
     def code(error: ErrorCode) -> ErrorCode:
         return ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED and api_version < 2 else error
 

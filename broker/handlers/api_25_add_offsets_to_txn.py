@@ -6,11 +6,9 @@ v2: 90 instead of 47 for a fenced producer. v3: flexible. v4: 120 may be answere
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import then
+from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -19,7 +17,7 @@ from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
 
 
 @api(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.AddOffsetsToTxnRequest, ctx: RequestContext) -> Reply[messages.AddOffsetsToTxnResponse]:
     """Add the group's partition."""
     refusal = _refusal(req, ctx)
     if refusal is not ErrorCode.NONE:
@@ -30,7 +28,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return then(reply, lambda code: _answer(code, version))
 
 
-def _refusal(req: Any, ctx: RequestContext) -> ErrorCode:
+def _refusal(req: messages.AddOffsetsToTxnRequest, ctx: RequestContext) -> ErrorCode:
     if not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, req.transactional_id):
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if not ctx.authorize(AclOperation.READ, ResourceType.GROUP, req.group_id):
@@ -38,7 +36,7 @@ def _refusal(req: Any, ctx: RequestContext) -> ErrorCode:
     return ErrorCode.INVALID_REQUEST if req.transactional_id == "" else ErrorCode.NONE
 
 
-def _answer(code: ErrorCode, api_version: int) -> Any:
+def _answer(code: ErrorCode, api_version: int) -> messages.AddOffsetsToTxnResponse:
     if code is ErrorCode.PRODUCER_FENCED and api_version < 2:
         code = ErrorCode.INVALID_PRODUCER_EPOCH
     return messages.AddOffsetsToTxnResponse(error_code=code)

@@ -7,11 +7,9 @@ the pair to use next (KIP-890).
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import then
+from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.txn.end_txn import EndTxnResult
 from oncelog.protocol import messages
@@ -20,7 +18,7 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.END_TXN, 0, 5)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.EndTxnRequest, ctx: RequestContext) -> Reply[messages.EndTxnResponse]:
     """End the transaction."""
     if not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, req.transactional_id):
         return messages.EndTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -29,7 +27,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return then(reply, lambda result: _answer(result, version))
 
 
-def _answer(result: EndTxnResult, api_version: int) -> Any:
+def _answer(result: EndTxnResult, api_version: int) -> messages.EndTxnResponse:
     error = result.error
     if error is ErrorCode.PRODUCER_FENCED and api_version < 2:
         error = ErrorCode.INVALID_PRODUCER_EPOCH

@@ -6,22 +6,21 @@ Results are grouped by producer id.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import all_of, then
+from oncelog.broker.handlers.shared.replies import Reply, all_of, then
 from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 
+_Marker = messages.WriteTxnMarkersRequest.WritableTxnMarker
 _Verdicts = dict[TopicPartition, ErrorCode]
 
 
 @api(ApiKey.WRITE_TXN_MARKERS, 1, 2)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.WriteTxnMarkersRequest, ctx: RequestContext) -> Reply[messages.WriteTxnMarkersResponse]:
     """Write the markers."""
     may = any(
         ctx.authorize(operation, ResourceType.CLUSTER, CLUSTER_NAME) for operation in (AclOperation.ALTER, AclOperation.CLUSTER_ACTION)
@@ -31,7 +30,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return then(all_of(replies), lambda results: _answer(producer_ids, results))
 
 
-def _write(marker: Any, ctx: RequestContext) -> Any:
+def _write(marker: _Marker, ctx: RequestContext) -> Reply[_Verdicts]:
     return ctx.broker.transactions.write_marker_from_admin(
         marker.producer_id,
         marker.producer_epoch,
@@ -43,15 +42,15 @@ def _write(marker: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _refuse(marker: Any) -> _Verdicts:
+def _refuse(marker: _Marker) -> _Verdicts:
     return dict.fromkeys(_partitions(marker), ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
-def _partitions(marker: Any) -> list[TopicPartition]:
+def _partitions(marker: _Marker) -> list[TopicPartition]:
     return [TopicPartition(topic.name, partition) for topic in marker.topics for partition in topic.partition_indexes]
 
 
-def _answer(producer_ids: list[int], results: list[_Verdicts]) -> Any:
+def _answer(producer_ids: list[int], results: list[_Verdicts]) -> messages.WriteTxnMarkersResponse:
     merged: dict[int, dict[str, dict[int, ErrorCode]]] = {}
     for producer_id, verdicts in zip(producer_ids, results, strict=True):
         topics = merged.setdefault(producer_id, {})

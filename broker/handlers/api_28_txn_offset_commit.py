@@ -8,11 +8,10 @@ v4: 120 may be answered. A fenced producer is told 47 in every version.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import all_of, then
+from oncelog.broker.handlers.shared.replies import Reply, all_of, then
 from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.groups.offsets.state import OffsetToCommit
 from oncelog.coordinator.runtime import LogPosition
@@ -27,7 +26,7 @@ _Verdicts = dict[TopicPartition, ErrorCode]
 
 
 @api(ApiKey.TXN_OFFSET_COMMIT, 0, 5)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.TxnOffsetCommitRequest, ctx: RequestContext) -> Reply[messages.TxnOffsetCommitResponse]:
     """Check, add, append: in one turn."""
     refusal = _refusal(req, ctx)
     verdicts: _Verdicts = {}
@@ -45,7 +44,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return then(_commit(req, ctx, offsets), lambda codes: _answer(req, verdicts | codes))
 
 
-def _refusal(req: Any, ctx: RequestContext) -> ErrorCode:
+def _refusal(req: messages.TxnOffsetCommitRequest, ctx: RequestContext) -> ErrorCode:
     if not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, req.transactional_id):
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if not ctx.authorize(AclOperation.READ, ResourceType.GROUP, req.group_id):
@@ -59,7 +58,7 @@ def _topic_refusal(place: TopicPartition, ctx: RequestContext) -> ErrorCode:
     return ErrorCode.NONE if ctx.broker.logs.has_partition(place) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _commit(req: Any, ctx: RequestContext, offsets: dict[TopicPartition, OffsetToCommit]) -> _Verdicts | asyncio.Future[_Verdicts]:
+def _commit(req: messages.TxnOffsetCommitRequest, ctx: RequestContext, offsets: dict[TopicPartition, OffsetToCommit]) -> Reply[_Verdicts]:
     if not offsets:
         return {}
     version = ctx.api_version
@@ -87,16 +86,16 @@ def _commit(req: Any, ctx: RequestContext, offsets: dict[TopicPartition, OffsetT
     )
 
 
-def _durable(ctx: RequestContext, position: LogPosition | None) -> Any:
-    """None once the record that added the partition is on disk, or a future of that."""
+def _durable(ctx: RequestContext, position: LogPosition | None) -> Reply[_Verdicts]:
+    """No verdicts, once the record that added the partition is on disk, or a future of that."""
     if position is None:
-        return None
-    added: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    ctx.broker.transactions.when_durable(position, lambda error: added.set_result(None) if error is None else added.set_exception(error))
+        return {}
+    added: asyncio.Future[_Verdicts] = asyncio.get_running_loop().create_future()
+    ctx.broker.transactions.when_durable(position, lambda error: added.set_result({}) if error is None else added.set_exception(error))
     return added
 
 
-def _answer(req: Any, verdicts: _Verdicts) -> Any:
+def _answer(req: messages.TxnOffsetCommitRequest, verdicts: _Verdicts) -> messages.TxnOffsetCommitResponse:
     topic_kind = messages.TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
     partition_kind = topic_kind.TxnOffsetCommitResponsePartition
     return messages.TxnOffsetCommitResponse(

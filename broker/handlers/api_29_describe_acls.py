@@ -7,7 +7,6 @@ Without an authorizer: 54.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any
 
 from oncelog.broker.auth.acls import AclEntry, AclFilter, AclOperation, PatternType, PermissionType, ResourceType
 from oncelog.broker.context import RequestContext
@@ -19,32 +18,31 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.DESCRIBE_ACLS, 1, 3)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DescribeAclsRequest, ctx: RequestContext) -> messages.DescribeAclsResponse:
     """List matching rules."""
     if not may(ctx, AclOperation.DESCRIBE):
         return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, CLUSTER_REFUSED)
     authorizer = ctx.broker.authorizer
     if authorizer is None:
         return _refused(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
-    wanted = filter_of(req)
-    by_pattern = groupby(sorted(authorizer.describe(wanted)), key=lambda entry: entry.pattern)
+    by_pattern = groupby(sorted(authorizer.describe(filter_of(req))), key=lambda entry: entry.pattern)
     return messages.DescribeAclsResponse(error_code=0, error_message="", resources=[_resource(list(group)) for _, group in by_pattern])
 
 
-def filter_of(req: Any) -> AclFilter:
+def filter_of(wanted: messages.DescribeAclsRequest | messages.DeleteAclsRequest.DeleteAclsFilter) -> AclFilter:
     """The filter of DescribeAcls or one of DeleteAcls."""
     return AclFilter(
-        resource_type=member(ResourceType, req.resource_type_filter),
-        name=req.resource_name_filter,
-        pattern_type=member(PatternType, req.pattern_type_filter),
-        principal=req.principal_filter,
-        host=req.host_filter,
-        operation=member(AclOperation, req.operation),
-        permission=member(PermissionType, req.permission_type),
+        resource_type=member(ResourceType, wanted.resource_type_filter),
+        name=wanted.resource_name_filter,
+        pattern_type=member(PatternType, wanted.pattern_type_filter),
+        principal=wanted.principal_filter,
+        host=wanted.host_filter,
+        operation=member(AclOperation, wanted.operation),
+        permission=member(PermissionType, wanted.permission_type),
     )
 
 
-def _resource(entries: list[AclEntry]) -> Any:
+def _resource(entries: list[AclEntry]) -> messages.DescribeAclsResponse.DescribeAclsResource:
     resource = messages.DescribeAclsResponse.DescribeAclsResource
     pattern = entries[0].pattern
     rule = resource.AclDescription
@@ -52,5 +50,5 @@ def _resource(entries: list[AclEntry]) -> Any:
     return resource(resource_type=pattern.resource_type, resource_name=pattern.name, pattern_type=pattern.pattern_type, acls=acls)
 
 
-def _refused(error: ErrorCode, message: str) -> Any:
+def _refused(error: ErrorCode, message: str) -> messages.DescribeAclsResponse:
     return messages.DescribeAclsResponse(error_code=error, error_message=message, resources=[])

@@ -5,8 +5,6 @@ Adds access rules, durably; one result a rule. v1: prefixed patterns. v2: flexib
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclEntry, AclOperation, PatternType, PermissionType, ResourcePattern, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may, member
@@ -17,14 +15,14 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 
 
 @api(ApiKey.CREATE_ACLS, 1, 3)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.CreateAclsRequest, ctx: RequestContext) -> messages.CreateAclsResponse:
     """Add each rule that is well formed."""
     results = [_create(creation, ctx) for creation in req.creations]
     result = messages.CreateAclsResponse.AclCreationResult
     return messages.CreateAclsResponse(results=[result(error_code=error, error_message=message) for error, message in results])
 
 
-def _create(creation: Any, ctx: RequestContext) -> tuple[ErrorCode, str | None]:
+def _create(creation: messages.CreateAclsRequest.AclCreation, ctx: RequestContext) -> tuple[ErrorCode, str | None]:
     if not may(ctx, AclOperation.ALTER):
         return ErrorCode.CLUSTER_AUTHORIZATION_FAILED, CLUSTER_REFUSED
     if ctx.broker.authorizer is None:
@@ -36,7 +34,7 @@ def _create(creation: Any, ctx: RequestContext) -> tuple[ErrorCode, str | None]:
     return ErrorCode.NONE, ""
 
 
-def entry_of(creation: Any) -> AclEntry:
+def entry_of(creation: messages.CreateAclsRequest.AclCreation) -> AclEntry:
     """The rule asked for. Raises KafkaError(INVALID_REQUEST) as `AclControlManager.validateNewAcl` does."""
     pattern = ResourcePattern(
         member(ResourceType, creation.resource_type), creation.resource_name, member(PatternType, creation.resource_pattern_type)

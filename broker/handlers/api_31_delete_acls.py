@@ -6,8 +6,6 @@ v3: resource type USER. Without an authorizer: 54.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclEntry, AclFilter, AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.api_29_describe_acls import filter_of
@@ -17,14 +15,16 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 
+_Result = messages.DeleteAclsResponse.DeleteAclsFilterResult
+
 
 @api(ApiKey.DELETE_ACLS, 1, 3)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DeleteAclsRequest, ctx: RequestContext) -> messages.DeleteAclsResponse:
     """Remove what each filter matches."""
     return messages.DeleteAclsResponse(filter_results=[_delete(filter_of(wanted), ctx) for wanted in req.filters])
 
 
-def _delete(wanted: AclFilter, ctx: RequestContext) -> Any:
+def _delete(wanted: AclFilter, ctx: RequestContext) -> _Result:
     if not may(ctx, AclOperation.ALTER):
         return _result(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, CLUSTER_REFUSED)
     if ctx.broker.authorizer is None:
@@ -34,10 +34,9 @@ def _delete(wanted: AclFilter, ctx: RequestContext) -> Any:
     return _result(ErrorCode.NONE, None, ctx.broker.authorizer.delete(wanted))
 
 
-def _result(error: ErrorCode, message: str | None, deleted: list[AclEntry] | None = None) -> Any:
-    result = messages.DeleteAclsResponse.DeleteAclsFilterResult
+def _result(error: ErrorCode, message: str | None, deleted: list[AclEntry] | None = None) -> _Result:
     matching = [
-        result.DeleteAclsMatchingAcl(
+        _Result.DeleteAclsMatchingAcl(
             error_code=0,
             error_message=None,
             resource_type=entry.pattern.resource_type,
@@ -50,4 +49,4 @@ def _result(error: ErrorCode, message: str | None, deleted: list[AclEntry] | Non
         )
         for entry in deleted or ()
     ]
-    return result(error_code=error, error_message=message, matching_acls=matching)
+    return _Result(error_code=error, error_message=message, matching_acls=matching)

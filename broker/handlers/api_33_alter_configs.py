@@ -6,8 +6,6 @@ v2: flexible.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.config_access import check_access, check_once, twice
@@ -18,13 +16,15 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 
 
 @api(ApiKey.ALTER_CONFIGS, 0, 2)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.AlterConfigsRequest, ctx: RequestContext) -> messages.AlterConfigsResponse:
     """Alter each resource that is named once."""
     repeated = twice(req.resources)
     return messages.AlterConfigsResponse(responses=[_alter(resource, repeated, req.validate_only, ctx) for resource in req.resources])
 
 
-def _alter(resource: Any, repeated: set[tuple[int, str]], validate_only: bool, ctx: RequestContext) -> Any:
+def _alter(
+    resource: messages.AlterConfigsRequest.AlterConfigsResource, repeated: set[tuple[int, str]], validate_only: bool, ctx: RequestContext
+) -> messages.AlterConfigsResponse.AlterConfigsResourceResponse:
     error, message = ErrorCode.NONE, None
     kind, name = resource.resource_type, resource.resource_name
     try:

@@ -6,8 +6,6 @@ move anywhere else is 57; an unknown partition is 3. v2: flexible.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import may
@@ -19,10 +17,10 @@ from oncelog.protocol.names import TopicPartition
 
 
 @api(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.AlterReplicaLogDirsRequest, ctx: RequestContext) -> messages.AlterReplicaLogDirsResponse:
     """Say of each partition whether it already is where it should go."""
     result = messages.AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
-    by_topic: dict[str, list[Any]] = {}
+    by_topic: dict[str, list[messages.AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult.AlterReplicaLogDirPartitionResult]] = {}
     for directory in req.dirs:
         for topic in directory.topics:
             for partition in topic.partitions:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import shutil
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import may
+from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps, at_once
 from oncelog.protocol import messages
@@ -24,12 +25,13 @@ from oncelog.protocol.names import TopicPartition
 if TYPE_CHECKING:
     from oncelog.storage.directory.manager import LogManager
 
+_Topic = messages.DescribeLogDirsResponse.DescribeLogDirsResult.DescribeLogDirsTopic
 PARTITIONS_A_TURN = 1000
 TOPICS_A_TURN = 100
 
 
 @api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DescribeLogDirsRequest, ctx: RequestContext) -> messages.DescribeLogDirsResponse | BlockedRequests:
     """Describe the one directory."""
     if not may(ctx, AclOperation.DESCRIBE):
         return messages.DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, results=[])
@@ -45,19 +47,19 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return at_once(steps)
 
 
-def _describe(logs: LogManager, asked: dict[str, set[int]] | None) -> Steps[Any]:
-    told: list[Any] = []
+def _describe(logs: LogManager, asked: dict[str, set[int]] | None) -> Steps[messages.DescribeLogDirsResponse]:
+    told: list[_Topic] = []
     for topic in list(logs.topics.all()):
         if asked is not None and topic.name not in asked:
             continue
         every = range(topic.partitions)
         numbers = list(every) if asked is None else sorted(asked[topic.name].intersection(every))
-        partitions: list[Any] = []
+        partitions: list[_Topic.DescribeLogDirsPartition] = []
         for start in range(0, len(numbers), PARTITIONS_A_TURN):
             partitions += _partitions(topic.name, logs, numbers[start : start + PARTITIONS_A_TURN])
             if len(numbers) > PARTITIONS_A_TURN:
                 yield None
-        told.append(messages.DescribeLogDirsResponse.DescribeLogDirsResult.DescribeLogDirsTopic(name=topic.name, partitions=partitions))
+        told.append(_Topic(name=topic.name, partitions=partitions))
         if len(told) % TOPICS_A_TURN == 0:
             yield None
     volume = shutil.disk_usage(logs.data_dir)
@@ -72,8 +74,8 @@ def _describe(logs: LogManager, asked: dict[str, set[int]] | None) -> Steps[Any]
     return messages.DescribeLogDirsResponse(error_code=0, results=[result])
 
 
-def _partitions(topic: str, logs: LogManager, numbers: list[int]) -> list[Any]:
-    kind = messages.DescribeLogDirsResponse.DescribeLogDirsResult.DescribeLogDirsTopic.DescribeLogDirsPartition
+def _partitions(topic: str, logs: LogManager, numbers: list[int]) -> list[_Topic.DescribeLogDirsPartition]:
+    kind = _Topic.DescribeLogDirsPartition
     return [
         kind(partition_index=number, partition_size=logs.size_bytes(TopicPartition(topic, number)), offset_lag=0, is_future_key=False)
         for number in numbers

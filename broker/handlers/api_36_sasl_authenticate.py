@@ -7,11 +7,10 @@ SASL, or after authentication: 34.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.sasl import AFTER_AUTHENTICATION, AuthenticateAnswer
 from oncelog.broker.auth.tokens import later, take_token
 from oncelog.broker.context import RequestContext
+from oncelog.broker.handlers.shared.replies import Reply
 from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -19,7 +18,7 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.SASL_AUTHENTICATE, 0, 2)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.SaslAuthenticateRequest, ctx: RequestContext) -> Reply[messages.SaslAuthenticateResponse]:
     """Hand the token to the connection's SASL state."""
     sasl = ctx.connection.sasl
     if sasl is None:
@@ -28,7 +27,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return later(_response(answer), answer.delay_ms) if answer.delay_ms else _response(answer)
 
 
-def _response(answer: AuthenticateAnswer) -> Any:
+def _response(answer: AuthenticateAnswer) -> messages.SaslAuthenticateResponse:
     return messages.SaslAuthenticateResponse(
         error_code=answer.error,
         error_message=answer.message or "",  # never null, as `SaslAuthenticateResponseData`

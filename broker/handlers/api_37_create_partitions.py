@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.fetching.delayed import Settling
 from oncelog.broker.handlers.shared.assignments import check_new_partitions, check_replicas
 from oncelog.broker.handlers.shared.topic_access import may_topic
+from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -22,7 +22,7 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 
 
 @api(ApiKey.CREATE_PARTITIONS, 0, 3)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.CreatePartitionsRequest, ctx: RequestContext) -> messages.CreatePartitionsResponse | BlockedRequests:
     """Grow each topic; those named twice are refused."""
     result = messages.CreatePartitionsResponse.CreatePartitionsTopicResult
     named = Counter(topic.name for topic in req.topics)
@@ -35,7 +35,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
             except KafkaError as refused:
                 refusals[topic.name] = refused
 
-    def answer() -> Any:
+    def answer() -> messages.CreatePartitionsResponse:
         outcomes = refusals | growing.failed
         results = []
         for name in (name for name, count in named.items() if count == 1):
@@ -49,7 +49,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return growing.reply(answer)
 
 
-def _grow(ctx: RequestContext, topic: Any, growing: Settling | None) -> None:
+def _grow(ctx: RequestContext, topic: messages.CreatePartitionsRequest.CreatePartitionsTopic, growing: Settling | None) -> None:
     """`growing` None: checks only. Raises KafkaError 3, 29, 37, 39, 44 (`ReplicationControlManager.createPartitions`)."""
     if not may_topic(ctx, AclOperation.ALTER, topic.name):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)

@@ -8,8 +8,6 @@ v2: flexible. v3: owner and requester.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.delegation_tokens import refusal
@@ -20,7 +18,7 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.CREATE_DELEGATION_TOKEN, 1, 3)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.CreateDelegationTokenRequest, ctx: RequestContext) -> messages.CreateDelegationTokenResponse:
     """Refuse, naming who asked."""
     requester_type, _, requester_name = ctx.connection.principal.partition(":")
     return messages.CreateDelegationTokenResponse(
@@ -37,7 +35,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _refusal(req: Any, ctx: RequestContext) -> ErrorCode:
+def _refusal(req: messages.CreateDelegationTokenRequest, ctx: RequestContext) -> ErrorCode:
     error = refusal(ctx)
     if error is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED:
         return error

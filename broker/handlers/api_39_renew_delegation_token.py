@@ -5,8 +5,6 @@ Refused like CreateDelegationToken: 64 on plain text, else 61. v2: flexible.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.delegation_tokens import refusal
 from oncelog.broker.net.dispatch import api
@@ -15,6 +13,6 @@ from oncelog.protocol.api_keys import ApiKey
 
 
 @api(ApiKey.RENEW_DELEGATION_TOKEN, 1, 2)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.RenewDelegationTokenRequest, ctx: RequestContext) -> messages.RenewDelegationTokenResponse:
     """Refuse."""
     return messages.RenewDelegationTokenResponse(error_code=refusal(ctx), expiry_timestamp_ms=-1)

@@ -5,8 +5,6 @@ Refused like CreateDelegationToken: 64 on plain text, else 61. v2: flexible. v3:
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.delegation_tokens import refusal
 from oncelog.broker.net.dispatch import api
@@ -15,6 +13,6 @@ from oncelog.protocol.api_keys import ApiKey
 
 
 @api(ApiKey.DESCRIBE_DELEGATION_TOKEN, 1, 3)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DescribeDelegationTokenRequest, ctx: RequestContext) -> messages.DescribeDelegationTokenResponse:
     """Refuse."""
     return messages.DescribeDelegationTokenResponse(error_code=refusal(ctx), tokens=[])

@@ -6,8 +6,6 @@ v1: flexible.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.config_access import check_access, check_once, twice
@@ -19,14 +17,19 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 
 
 @api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.IncrementalAlterConfigsRequest, ctx: RequestContext) -> messages.IncrementalAlterConfigsResponse:
     """Alter each resource that is named once."""
     repeated = twice(req.resources)
     responses = [_alter(resource, repeated, req.validate_only, ctx) for resource in req.resources]
     return messages.IncrementalAlterConfigsResponse(responses=responses)
 
 
-def _alter(resource: Any, repeated: set[tuple[int, str]], validate_only: bool, ctx: RequestContext) -> Any:
+def _alter(
+    resource: messages.IncrementalAlterConfigsRequest.AlterConfigsResource,
+    repeated: set[tuple[int, str]],
+    validate_only: bool,
+    ctx: RequestContext,
+) -> messages.IncrementalAlterConfigsResponse.AlterConfigsResourceResponse:
     error, message = ErrorCode.NONE, None
     kind, name = resource.resource_type, resource.resource_name
     try:

@@ -6,8 +6,6 @@ v1: `allow_replication_factor_change`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may
@@ -17,9 +15,12 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 
+_Asked = messages.AlterPartitionReassignmentsRequest.ReassignableTopic.ReassignablePartition
+_Told = messages.AlterPartitionReassignmentsResponse.ReassignableTopicResponse.ReassignablePartitionResponse
+
 
 @api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.AlterPartitionReassignmentsRequest, ctx: RequestContext) -> messages.AlterPartitionReassignmentsResponse:
     """Check each assignment."""
     response = messages.AlterPartitionReassignmentsResponse
     if not may(ctx, AclOperation.ALTER):
@@ -38,13 +39,12 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return response(allow_replication_factor_change=req.allow_replication_factor_change, error_code=0, error_message=None, responses=topics)
 
 
-def _partition(topic: str, asked: Any, ctx: RequestContext) -> Any:
+def _partition(topic: str, asked: _Asked, ctx: RequestContext) -> _Told:
     return _answer(asked.partition_index, *_verdict(TopicPartition(topic, asked.partition_index), asked.replicas, ctx))
 
 
-def _answer(partition: int, error: ErrorCode, message: str | None) -> Any:
-    entry = messages.AlterPartitionReassignmentsResponse.ReassignableTopicResponse.ReassignablePartitionResponse
-    return entry(partition_index=partition, error_code=error, error_message=message)
+def _answer(partition: int, error: ErrorCode, message: str | None) -> _Told:
+    return _Told(partition_index=partition, error_code=error, error_message=message)
 
 
 def _verdict(partition: TopicPartition, replicas: list[int] | None, ctx: RequestContext) -> tuple[ErrorCode, str | None]:

@@ -5,8 +5,6 @@ None is ever going on with one broker.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may
@@ -17,7 +15,7 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.ListPartitionReassignmentsRequest, ctx: RequestContext) -> messages.ListPartitionReassignmentsResponse:
     """List none."""
     response = messages.ListPartitionReassignmentsResponse
     if not may(ctx, AclOperation.DESCRIBE):

@@ -6,11 +6,9 @@ kind: 68.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import then
+from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.handlers.shared.topic_access import may_topic
 from oncelog.broker.net.dispatch import api
 from oncelog.protocol import messages
@@ -22,7 +20,7 @@ _Verdicts = dict[TopicPartition, ErrorCode]
 
 
 @api(ApiKey.OFFSET_DELETE, 0, 0)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.OffsetDeleteRequest, ctx: RequestContext) -> Reply[messages.OffsetDeleteResponse]:
     """One verdict a partition."""
     if not ctx.authorize(AclOperation.DELETE, ResourceType.GROUP, req.group_id):
         return messages.OffsetDeleteResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
@@ -44,7 +42,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return then(reply, lambda codes: _answer(req, verdicts | codes))
 
 
-def _answer(req: Any, verdicts: _Verdicts) -> Any:
+def _answer(req: messages.OffsetDeleteRequest, verdicts: _Verdicts) -> messages.OffsetDeleteResponse:
     kind = messages.OffsetDeleteResponse.OffsetDeleteResponseTopic
     return messages.OffsetDeleteResponse(
         topics=[

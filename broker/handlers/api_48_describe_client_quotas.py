@@ -6,8 +6,6 @@ Quotas are kept and shown, not enforced.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may
@@ -19,7 +17,7 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 
 
 @api(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DescribeClientQuotasRequest, ctx: RequestContext) -> messages.DescribeClientQuotasResponse:
     """List matching quotas."""
     response = messages.DescribeClientQuotasResponse
     if not may(ctx, AclOperation.DESCRIBE_CONFIGS):

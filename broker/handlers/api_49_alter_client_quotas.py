@@ -7,7 +7,6 @@ Quotas are kept and shown, not enforced.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
@@ -17,9 +16,11 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
+_Entry = messages.AlterClientQuotasRequest.EntryData
+
 
 @api(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.AlterClientQuotasRequest, ctx: RequestContext) -> messages.AlterClientQuotasResponse:
     """Alter the quotas of each entity."""
     allowed = may(ctx, AclOperation.ALTER_CONFIGS)
     named = Counter(_entity(entry) for entry in req.entries)
@@ -29,11 +30,13 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _entity(entry: Any) -> frozenset[tuple[str, str | None]]:
+def _entity(entry: _Entry) -> frozenset[tuple[str, str | None]]:
     return frozenset((part.entity_type, part.entity_name) for part in entry.entity)
 
 
-def _alter(entry: Any, validate_only: bool, allowed: bool, ctx: RequestContext, *, twice: bool) -> Any:
+def _alter(
+    entry: _Entry, validate_only: bool, allowed: bool, ctx: RequestContext, *, twice: bool
+) -> messages.AlterClientQuotasResponse.EntryData:
     error, message = ErrorCode.NONE, None
     entity = [(part.entity_type, part.entity_name) for part in entry.entity]
     changes = {op.key: None if op.remove else op.value for op in entry.ops}

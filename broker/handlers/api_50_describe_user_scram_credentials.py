@@ -5,8 +5,6 @@ Mechanism and iterations of users' SCRAM credentials, never a secret; all users 
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may
@@ -15,28 +13,29 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 
+_Result = messages.DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
+
 
 @api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DescribeUserScramCredentialsRequest, ctx: RequestContext) -> messages.DescribeUserScramCredentialsResponse:
     """Describe each user named, or all."""
     response = messages.DescribeUserScramCredentialsResponse
     if not may(ctx, AclOperation.DESCRIBE):
-        error, result = ErrorCode.CLUSTER_AUTHORIZATION_FAILED, response.DescribeUserScramCredentialsResult
-        refused = [result(user=u.name, error_code=error, error_message=CLUSTER_REFUSED, credential_infos=[]) for u in req.users or ()]
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        refused = [_Result(user=u.name, error_code=error, error_message=CLUSTER_REFUSED, credential_infos=[]) for u in req.users or ()]
         return response(error_code=error, error_message=CLUSTER_REFUSED, results=refused)
     named = [user.name for user in req.users or ()] or ctx.broker.scram_credentials.users()
     twice = {user for user in named if named.count(user) > 1}
     return response(error_code=0, error_message="", results=[_user(user, user in twice, ctx) for user in dict.fromkeys(named)])
 
 
-def _user(user: str, twice: bool, ctx: RequestContext) -> Any:
-    result = messages.DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
+def _user(user: str, twice: bool, ctx: RequestContext) -> _Result:
     if twice:
         message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
-        return result(user=user, error_code=ErrorCode.DUPLICATE_RESOURCE, error_message=message, credential_infos=[])
+        return _Result(user=user, error_code=ErrorCode.DUPLICATE_RESOURCE, error_message=message, credential_infos=[])
     credentials = ctx.broker.scram_credentials.of(user)
     if not credentials:
         message = f"Attempt to describe a user credential that does not exist: {user}"
-        return result(user=user, error_code=ErrorCode.RESOURCE_NOT_FOUND, error_message=message, credential_infos=[])
-    infos = [result.CredentialInfo(mechanism=mechanism, iterations=c.iterations) for mechanism, c in sorted(credentials.items())]
-    return result(user=user, error_code=0, error_message="", credential_infos=infos)
+        return _Result(user=user, error_code=ErrorCode.RESOURCE_NOT_FOUND, error_message=message, credential_infos=[])
+    infos = [_Result.CredentialInfo(mechanism=mechanism, iterations=c.iterations) for mechanism, c in sorted(credentials.items())]
+    return _Result(user=user, error_code=0, error_message="", credential_infos=infos)

@@ -6,8 +6,6 @@ from it are kept. One change and one result a user: 93 unacceptable, 33 unknown 
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.auth.scram import check_deletion, check_upsertion, credential_of
 from oncelog.broker.context import RequestContext
@@ -17,11 +15,14 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
+_Deletion = messages.AlterUserScramCredentialsRequest.ScramCredentialDeletion
+_Upsertion = messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion
+
 
 @api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.AlterUserScramCredentialsRequest, ctx: RequestContext) -> messages.AlterUserScramCredentialsResponse:
     """Make the change of each user."""
-    users = dict.fromkeys([change.name for change in (*req.deletions, *req.upsertions)])
+    users = dict.fromkeys([*(deletion.name for deletion in req.deletions), *(upsertion.name for upsertion in req.upsertions)])
     allowed = may(ctx, AclOperation.ALTER)
     result = messages.AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
     results = []
@@ -37,7 +38,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return messages.AlterUserScramCredentialsResponse(results=results)
 
 
-def _alter(user: str, deletions: list[Any], upsertions: list[Any], ctx: RequestContext) -> None:
+def _alter(user: str, deletions: list[_Deletion], upsertions: list[_Upsertion], ctx: RequestContext) -> None:
     """Raises KafkaError before anything is changed."""
     if len(deletions) + len(upsertions) > 1:
         raise KafkaError(ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")

@@ -6,8 +6,6 @@ so its end is always 0 and the voter never lags. v1: times of the last fetch. v2
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may
@@ -16,13 +14,14 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 
+_Partition = messages.DescribeQuorumResponse.TopicData.PartitionData
 METADATA_TOPIC = "__cluster_metadata"
 LEADER_EPOCH = 1
 METADATA_LOG_END = 0
 
 
 @api(ApiKey.DESCRIBE_QUORUM, 0, 2)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DescribeQuorumRequest, ctx: RequestContext) -> messages.DescribeQuorumResponse:
     """Describe each partition asked for."""
     response = messages.DescribeQuorumResponse
     if not may(ctx, AclOperation.DESCRIBE):
@@ -41,16 +40,15 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return response(error_code=0, error_message="", topics=topics, nodes=[response.Node(node_id=ctx.broker.node_id, listeners=[listener])])
 
 
-def _leading(index: int, ctx: RequestContext) -> Any:
-    data = messages.DescribeQuorumResponse.TopicData.PartitionData
-    voter = data.ReplicaState(
+def _leading(index: int, ctx: RequestContext) -> _Partition:
+    voter = _Partition.ReplicaState(
         replica_id=ctx.broker.node_id,
         replica_directory_id=None,
         log_end_offset=METADATA_LOG_END,
         last_fetch_timestamp=ctx.now_ms,
         last_caught_up_timestamp=ctx.now_ms,
     )
-    return data(
+    return _Partition(
         partition_index=index,
         error_code=0,
         error_message="",
@@ -62,8 +60,8 @@ def _leading(index: int, ctx: RequestContext) -> Any:
     )
 
 
-def _unknown(index: int, ctx: RequestContext) -> Any:
-    return messages.DescribeQuorumResponse.TopicData.PartitionData(
+def _unknown(index: int, ctx: RequestContext) -> _Partition:
+    return _Partition(
         partition_index=index,
         error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         error_message="This server does not host this topic-partition.",

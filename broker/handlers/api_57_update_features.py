@@ -6,8 +6,6 @@ texts are those of `FeatureControlManager`. One bad update fails all (95). v1: `
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may
@@ -17,11 +15,12 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
+_Update = messages.UpdateFeaturesRequest.FeatureUpdateKey
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 @api(ApiKey.UPDATE_FEATURES, 0, 2)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.UpdateFeaturesRequest, ctx: RequestContext) -> messages.UpdateFeaturesResponse:
     """Check every update; make none."""
     if not may(ctx, AclOperation.ALTER):
         return _response(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, CLUSTER_REFUSED)
@@ -40,7 +39,9 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return messages.UpdateFeaturesResponse(error_code=0, error_message=None, results=results)
 
 
-def _check(update: Any, feature: Feature | None, ctx: RequestContext, *, validate_only: bool) -> None:
+def _check(
+    update: messages.UpdateFeaturesRequest.FeatureUpdateKey, feature: Feature | None, ctx: RequestContext, *, validate_only: bool
+) -> None:
     """Raises KafkaError(INVALID_UPDATE_VERSION)."""
     level = update.max_version_level
     start = f"Invalid update version {level} for feature {update.feature}."
@@ -68,5 +69,5 @@ def _invalid(message: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_UPDATE_VERSION, message)
 
 
-def _response(error: ErrorCode, message: str) -> Any:
+def _response(error: ErrorCode, message: str) -> messages.UpdateFeaturesResponse:
     return messages.UpdateFeaturesResponse(error_code=error, error_message=message, results=[])

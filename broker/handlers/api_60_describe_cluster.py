@@ -5,8 +5,6 @@ This broker, which is its own controller. v1: the kind of endpoint asked for (a 
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.topic_access import NOT_REQUESTED, cluster_operations
 from oncelog.broker.net.dispatch import api
@@ -18,7 +16,7 @@ _BROKERS, _CONTROLLERS = 1, 2
 
 
 @api(ApiKey.DESCRIBE_CLUSTER, 0, 2)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DescribeClusterRequest, ctx: RequestContext) -> messages.DescribeClusterResponse:
     """Describe the cluster of one."""
     if req.endpoint_type == _CONTROLLERS:
         message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
@@ -37,7 +35,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _refusal(error: ErrorCode, message: str) -> Any:
+def _refusal(error: ErrorCode, message: str) -> messages.DescribeClusterResponse:
     return messages.DescribeClusterResponse(
         error_code=error, error_message=message, endpoint_type=_BROKERS, cluster_id="", controller_id=-1, brokers=[]
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.net.dispatch import api
@@ -13,23 +11,24 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 
+_Topic = messages.DescribeProducersResponse.TopicResponse
+
 
 @api(ApiKey.DESCRIBE_PRODUCERS, 0, 0)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DescribeProducersRequest, ctx: RequestContext) -> messages.DescribeProducersResponse:
     """Describe them."""
     return messages.DescribeProducersResponse(topics=[_topic(topic, ctx) for topic in req.topics])
 
 
-def _topic(topic: Any, ctx: RequestContext) -> Any:
-    kind = messages.DescribeProducersResponse.TopicResponse
+def _topic(topic: messages.DescribeProducersRequest.TopicRequest, ctx: RequestContext) -> _Topic:
     refusal = _refusal(topic.name, ctx)
     if refusal is None:
-        return kind(name=topic.name, partitions=[_partition(TopicPartition(topic.name, index), ctx) for index in topic.partition_indexes])
+        return _Topic(name=topic.name, partitions=[_partition(TopicPartition(topic.name, index), ctx) for index in topic.partition_indexes])
     code, message = refusal
-    return kind(
+    return _Topic(
         name=topic.name,
         partitions=[
-            kind.PartitionResponse(partition_index=index, error_code=code, error_message=message) for index in topic.partition_indexes
+            _Topic.PartitionResponse(partition_index=index, error_code=code, error_message=message) for index in topic.partition_indexes
         ],
     )
 
@@ -43,8 +42,8 @@ def _refusal(name: str, ctx: RequestContext) -> tuple[ErrorCode, str | None] | N
     return None
 
 
-def _partition(partition: TopicPartition, ctx: RequestContext) -> Any:
-    kind = messages.DescribeProducersResponse.TopicResponse.PartitionResponse
+def _partition(partition: TopicPartition, ctx: RequestContext) -> _Topic.PartitionResponse:
+    kind = _Topic.PartitionResponse
     log = ctx.broker.logs.log(partition)
     if log is None:
         return kind(partition_index=partition.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -5,8 +5,6 @@ Takes a broker that is gone off the cluster's list: an id that is not this broke
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may
@@ -17,7 +15,7 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.UNREGISTER_BROKER, 0, 0)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.UnregisterBrokerRequest, ctx: RequestContext) -> messages.UnregisterBrokerResponse:
     """Refuse: nobody but us is registered."""
     if not may(ctx, AclOperation.ALTER):
         return messages.UnregisterBrokerResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, error_message=CLUSTER_REFUSED)

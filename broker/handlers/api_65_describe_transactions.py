@@ -6,7 +6,6 @@ The partitions are those without a marker yet, and only of topics that the asker
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
@@ -18,7 +17,7 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DescribeTransactionsRequest, ctx: RequestContext) -> messages.DescribeTransactionsResponse:
     """Describe them."""
     return messages.DescribeTransactionsResponse(transaction_states=[_state(_describe(id, ctx), ctx) for id in req.transactional_ids])
 
@@ -29,7 +28,7 @@ def _describe(transactional_id: str, ctx: RequestContext) -> TransactionDescript
     return ctx.broker.transactions.describe(transactional_id)
 
 
-def _state(found: TransactionDescription, ctx: RequestContext) -> Any:
+def _state(found: TransactionDescription, ctx: RequestContext) -> messages.DescribeTransactionsResponse.TransactionState:
     kind = messages.DescribeTransactionsResponse.TransactionState
     by_topic = [
         (name, [partition.partition for partition in group])

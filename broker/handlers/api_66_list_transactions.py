@@ -5,8 +5,6 @@ v1: duration filter. v2: pattern (KIP-1152), RE2, which has to match the whole i
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.net.dispatch import api
@@ -15,7 +13,7 @@ from oncelog.protocol.api_keys import ApiKey
 
 
 @api(ApiKey.LIST_TRANSACTIONS, 0, 2)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.ListTransactionsRequest, ctx: RequestContext) -> messages.ListTransactionsResponse:
     """List them."""
     found = ctx.broker.transactions.list(req.state_filters, req.producer_id_filters, req.duration_filter, req.transactional_id_pattern)
     kind = messages.ListTransactionsResponse.TransactionState

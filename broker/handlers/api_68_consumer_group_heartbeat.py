@@ -6,12 +6,11 @@ The one request of the consumer group protocol (KIP-848): joins with epoch 0, st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import uuid
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import then
+from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.handlers.shared.topic_access import may_topic
 from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
@@ -20,10 +19,11 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 _REGEX = 1
+_ZERO = uuid.UUID(int=0)  # the id of no topic
 
 
 @api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.ConsumerGroupHeartbeatRequest, ctx: RequestContext) -> Reply[messages.ConsumerGroupHeartbeatResponse]:
     """Join, stay or leave."""
     if not ctx.broker.config.group.group_consumer_enabled:
         return _refusal(ErrorCode.UNSUPPORTED_VERSION, None)
@@ -40,7 +40,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return then(reply, _answer)
 
 
-def _request(req: Any, ctx: RequestContext) -> ConsumerHeartbeat:
+def _request(req: messages.ConsumerGroupHeartbeatRequest, ctx: RequestContext) -> ConsumerHeartbeat:
     names, owned = req.subscribed_topic_names, req.topic_partitions
     return ConsumerHeartbeat(
         group_id=req.group_id,
@@ -52,19 +52,19 @@ def _request(req: Any, ctx: RequestContext) -> ConsumerHeartbeat:
         topic_names=None if names is None else tuple(names),
         topic_regex=req.subscribed_topic_regex if ctx.api_version >= _REGEX else None,
         server_assignor=req.server_assignor,
-        owned=None if owned is None else {each.topic_id: frozenset(each.partitions) for each in owned},
+        owned=None if owned is None else {each.topic_id or _ZERO: frozenset(each.partitions) for each in owned},
         client_id=ctx.client_id or "",
         client_host=f"/{ctx.connection.client_host}",
         api_version=ctx.api_version,
     )
 
 
-def _refusal(error: ErrorCode, text: str | None) -> Any:
+def _refusal(error: ErrorCode, text: str | None) -> messages.ConsumerGroupHeartbeatResponse:
     return _answer(HeartbeatAnswer(error=error, error_message=text))
 
 
-def _answer(answer: HeartbeatAnswer) -> Any:
-    assigned: Mapping[Any, Any] | None = answer.assignment
+def _answer(answer: HeartbeatAnswer) -> messages.ConsumerGroupHeartbeatResponse:
+    assigned = answer.assignment
     kind = messages.ConsumerGroupHeartbeatResponse.Assignment
     assignment = None
     if assigned is not None:

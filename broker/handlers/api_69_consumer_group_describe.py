@@ -6,8 +6,6 @@ DescribeGroups. v1: which protocol a member speaks.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.topic_access import NOT_REQUESTED, authorized_operations, may_topic
@@ -18,29 +16,29 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
+_Group = messages.ConsumerGroupDescribeResponse.DescribedGroup
 _CLASSIC, _CONSUMER = 0, 1  # member types
 
 
 @api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.ConsumerGroupDescribeRequest, ctx: RequestContext) -> messages.ConsumerGroupDescribeResponse:
     """One entry a group."""
     return messages.ConsumerGroupDescribeResponse(groups=[_group(group_id, req, ctx) for group_id in req.group_ids])
 
 
-def _group(group_id: str, req: Any, ctx: RequestContext) -> Any:
-    kind = messages.ConsumerGroupDescribeResponse.DescribedGroup
+def _group(group_id: str, req: messages.ConsumerGroupDescribeRequest, ctx: RequestContext) -> _Group:
     if not ctx.broker.config.group.group_consumer_enabled:
-        return kind(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
+        return _Group(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
     if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
-        return kind(group_id=group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        return _Group(group_id=group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     try:
         found = ctx.broker.groups.consumer_group_describe(group_id)
     except KafkaError as error:
-        return kind(group_id=group_id, error_code=error.code, error_message=error.message)
+        return _Group(group_id=group_id, error_code=error.code, error_message=error.message)
     if not all(may_topic(ctx, AclOperation.DESCRIBE, name) for name in found.group.all_subscribed_names()):
         text = "The group has described topic(s) that the client is not authorized to describe."
-        return kind(group_id=group_id, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message=text)
-    return kind(
+        return _Group(group_id=group_id, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message=text)
+    return _Group(
         group_id=group_id,
         error_code=ErrorCode.NONE,
         group_state=found.state,
@@ -54,9 +52,9 @@ def _group(group_id: str, req: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _member(group: ConsumerGroup, member: ConsumerMember, ctx: RequestContext) -> Any:
+def _member(group: ConsumerGroup, member: ConsumerMember, ctx: RequestContext) -> _Group.Member:
     """What the member must give up counts as its own until it has done so."""
-    return messages.ConsumerGroupDescribeResponse.DescribedGroup.Member(
+    return _Group.Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -71,8 +69,8 @@ def _member(group: ConsumerGroup, member: ConsumerMember, ctx: RequestContext) -
     )
 
 
-def _assignment(assignment: Assignment, ctx: RequestContext) -> Any:
-    kind = messages.ConsumerGroupDescribeResponse.DescribedGroup.Member.Assignment
+def _assignment(assignment: Assignment, ctx: RequestContext) -> _Group.Member.Assignment:
+    kind = _Group.Member.Assignment
     topics = sorted((topic.name, topic_id) for topic_id in assignment if (topic := ctx.broker.logs.topics.by_id(topic_id)) is not None)
     places = [kind.TopicPartitions(topic_id=each, topic_name=name, partitions=sorted(assignment[each])) for name, each in topics]
     return kind(topic_partitions=places)

@@ -6,7 +6,7 @@ up when it is zero, so that it stays the same over pushes.
 
 from __future__ import annotations
 
-from typing import Any
+import uuid
 from zlib import crc32
 
 from oncelog.broker.context import RequestContext
@@ -21,7 +21,7 @@ COMPRESSION_TYPES = [4, 3, 1, 2]
 
 
 @api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0, hidden=True)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.GetTelemetrySubscriptionsRequest, ctx: RequestContext) -> messages.GetTelemetrySubscriptionsResponse:
     """Ask for no metrics."""
     client_instance_id = req.client_instance_id or ctx.broker.env.random.uuid()
     return messages.GetTelemetrySubscriptionsResponse(
@@ -36,6 +36,6 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     )
 
 
-def subscription_id(client_instance_id: Any) -> int:
+def subscription_id(client_instance_id: uuid.UUID) -> int:
     """The number of the (empty) subscription of a client: a checksum of its id, as an int32."""
     return crc32(client_instance_id.bytes) & 0x7FFFFFFF

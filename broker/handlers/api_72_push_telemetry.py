@@ -5,8 +5,6 @@ Answered but not advertised. Metrics are not kept; a zero client id is 42 and an
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.api_71_get_telemetry_subscriptions import subscription_id
 from oncelog.broker.net.dispatch import api
@@ -16,7 +14,7 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.PUSH_TELEMETRY, 0, 0, hidden=True)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.PushTelemetryRequest, ctx: RequestContext) -> messages.PushTelemetryResponse:
     """Check who pushes; drop what is pushed."""
     if not req.client_instance_id:
         return messages.PushTelemetryResponse(error_code=ErrorCode.INVALID_REQUEST)

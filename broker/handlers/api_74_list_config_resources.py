@@ -6,8 +6,6 @@ v1: by type, none given means all; an unknown type is 35.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import may
@@ -28,7 +26,7 @@ EVERY_TYPE = (
 
 
 @api(ApiKey.LIST_CONFIG_RESOURCES, 0, 1)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.ListConfigResourcesRequest, ctx: RequestContext) -> messages.ListConfigResourcesResponse:
     """List the resources of the types asked for."""
     response = messages.ListConfigResourcesResponse
     if not may(ctx, AclOperation.DESCRIBE_CONFIGS):

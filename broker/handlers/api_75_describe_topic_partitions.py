@@ -7,8 +7,6 @@ topic that is not there is 3.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.topic_access import NOT_REQUESTED, authorized_operations, may_topic
@@ -19,9 +17,11 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import INTERNAL_TOPICS
 
+_Topic = messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+
 
 @api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.DescribeTopicPartitionsRequest, ctx: RequestContext) -> messages.DescribeTopicPartitionsResponse:
     """One page."""
     response = messages.DescribeTopicPartitionsResponse
     named = {topic.name for topic in req.topics}
@@ -31,7 +31,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     names = sorted(topic.name for topic in ctx.broker.logs.topics.all()) if listed else sorted(named)
     start_name, start = ("", 0) if req.cursor is None else (req.cursor.topic_name, req.cursor.partition_index)
     left = max(1, min(req.response_partition_limit, ctx.broker.config.server.partition_page_limit))
-    topics: list[Any] = []
+    topics: list[_Topic] = []
     for name in names:
         if name < start_name or (listed and not ctx.sees(AclOperation.DESCRIBE, ResourceType.TOPIC, name)):
             continue
@@ -45,7 +45,7 @@ def handle(req: Any, ctx: RequestContext) -> Any:
     return response(topics=topics, next_cursor=None)
 
 
-def _page(ctx: RequestContext, name: str, first: int, limit: int) -> tuple[Any, int | None]:
+def _page(ctx: RequestContext, name: str, first: int, limit: int) -> tuple[_Topic, int | None]:
     """(the topic with up to `limit` of its partitions from `first` on, the partition that follows if there is one)."""
     if not may_topic(ctx, AclOperation.DESCRIBE, name):
         return _topic(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED), None
@@ -62,8 +62,8 @@ def _page(ctx: RequestContext, name: str, first: int, limit: int) -> tuple[Any, 
     return topic, end if end < found.partitions else None
 
 
-def _topic(name: str, error: ErrorCode, operations: int = NOT_REQUESTED) -> Any:
-    return messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic(
+def _topic(name: str, error: ErrorCode, operations: int = NOT_REQUESTED) -> _Topic:
+    return _Topic(
         error_code=error,
         name=name,
         is_internal=name in INTERNAL_TOPICS,
@@ -72,9 +72,8 @@ def _topic(name: str, error: ErrorCode, operations: int = NOT_REQUESTED) -> Any:
     )
 
 
-def _partition(partition: int, node_id: int, leader_epoch: int) -> Any:
-    kind = messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic.DescribeTopicPartitionsResponsePartition
-    return kind(
+def _partition(partition: int, node_id: int, leader_epoch: int) -> _Topic.DescribeTopicPartitionsResponsePartition:
+    return _Topic.DescribeTopicPartitionsResponsePartition(
         error_code=0,
         partition_index=partition,
         leader_id=node_id,

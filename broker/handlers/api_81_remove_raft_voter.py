@@ -5,8 +5,6 @@ Voters of the metadata quorum are fixed while kraft.version is 0, as on a defaul
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may
@@ -17,7 +15,7 @@ from oncelog.protocol.errors import ErrorCode
 
 
 @api(ApiKey.REMOVE_RAFT_VOTER, 0, 0)
-def handle(req: Any, ctx: RequestContext) -> Any:
+def handle(req: messages.RemoveRaftVoterRequest, ctx: RequestContext) -> messages.RemoveRaftVoterResponse:
     """Refuse."""
     if not may(ctx, AclOperation.ALTER):
         return messages.RemoveRaftVoterResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, error_message=CLUSTER_REFUSED)

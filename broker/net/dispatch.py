@@ -12,11 +12,24 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from oncelog.protocol.api_keys import ApiKey
 
-Handler = Callable[[Any, Any], Any]
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Sequence
+
+    from oncelog.broker.context import RequestContext
+    from oncelog.broker.net.connection import BlockedRequests, Slot
+    from oncelog.protocol.messages import MessageBase
+    from oncelog.protocol.primitives import Piece
+
+# a message, what is encoded already, or something to wait for; None: nothing is sent
+Answer: TypeAlias = "MessageBase | bytearray | Sequence[Piece] | asyncio.Future[Any] | BlockedRequests | Slot | None"
+# the request is the message of its key, or the body's bytes: `handlers/` say which
+Handler: TypeAlias = "Callable[[Any, RequestContext], Answer]"
+H = TypeVar("H", bound="Callable[[Any, RequestContext], Answer]")
 _PACKAGE = "oncelog.broker.handlers"
 _HANDLERS = Path(__file__).parents[1] / "handlers"
 _FILE = re.compile(r"^(api_(\d+)_\w+)\.py$")
@@ -54,10 +67,10 @@ def api(
     advertised_min: int | None = None,
     unstable_max: int | None = None,
     hidden: bool = False,
-) -> Callable[[Handler], Handler]:
+) -> Callable[[H], H]:
     """Register a handler for requests of `key` in versions `min_version` to `max_version`."""
 
-    def register(handle: Handler) -> Handler:
+    def register(handle: H) -> H:
         _handlers[key] = Api(key, min_version, max_version, raw, advertised_min, unstable_max, hidden, handle)
         return handle
 

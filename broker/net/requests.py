@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from oncelog.broker.auth.tokens import take_bare_token
 from oncelog.broker.context import BrokerContext, RequestContext
 from oncelog.broker.net.connection import BlockedRequests, Connection, Slot
-from oncelog.broker.net.dispatch import Api, CloseConnection
+from oncelog.broker.net.dispatch import Answer, Api, CloseConnection
 from oncelog.broker.net.splitting import handled_in_turns, split_of
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import KafkaError
@@ -64,7 +64,7 @@ class RequestHandler:
             return _then(reply, partial(_finish, api, max(version, 0), correlation_id))
         return _finish(api, version if version > 0 else 0, correlation_id, reply)
 
-    def _call(self, api: Api, body: memoryview, ctx: RequestContext) -> Any:
+    def _call(self, api: Api, body: memoryview, ctx: RequestContext) -> Answer:
         assert api.handle is not None
         if api.raw:
             return api.handle(body, ctx)

@@ -24,7 +24,7 @@ from oncelog.protocol.primitives import Buffer, MalformedRequest
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
-    from oncelog.broker.net.dispatch import Api
+    from oncelog.broker.net.dispatch import Answer, Api
     from oncelog.broker.net.turns import Steps
 
 LONG_BODY_BYTES: Final = 1 << 13  # decoded by another thread: that and the rest takes some milliseconds
@@ -89,7 +89,7 @@ def split_of(api: Api, version: int, body: memoryview) -> Split | None:
     return _FETCH_BY_GROUP if api.key is ApiKey.OFFSET_FETCH and version >= 8 else split
 
 
-def handled_in_turns(api: Api, split: Split, body: memoryview, ctx: RequestContext) -> Any:
+def handled_in_turns(api: Api, split: Split, body: memoryview, ctx: RequestContext) -> Answer:
     """The handler's answer, or a future of the encoded answer when there are more entries than a turn may handle."""
     if len(body) > LONG_BODY_BYTES:
         return BlockedRequests(ctx.broker.turns.go_on(_read(api, split, bytes(body), ctx), None))

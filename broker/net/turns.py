@@ -49,12 +49,13 @@ class Turns:
         """Is there work that has not ended?"""
         return bool(self._tasks)
 
-    def begin(self, steps: Steps[Any]) -> Any:
+    def begin(self, steps: Steps[T]) -> T | BlockedRequests:
         """What `steps` return when they need no other turn, else an answer to wait for."""
         try:
             job = next(steps)
         except StopIteration as end:
-            return end.value
+            result: T = end.value
+            return result
         return BlockedRequests(self.go_on(steps, job))
 
     def answer(self, steps: Steps[Any], encode: Callable[[Any], Any] | None = None) -> BlockedRequests:

@@ -137,12 +137,14 @@ class DynamicConfig:
             entries.append(entry_of(name, declared, value, synonyms))
         return entries
 
-    def check_topic(self, configs: Mapping[str, str | None]) -> None:
-        """Raises KafkaError(INVALID_CONFIG) for a name or value that a topic cannot have, as CreateTopics answers it."""
-        for name, value in configs.items():
-            if value is None:
-                raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
-        check_values({name: value for name, value in configs.items() if value is not None}, self._topic, "topic")
+    def checked_topic(self, configs: Mapping[str, str | None]) -> dict[str, str]:
+        """`configs`. Raises KafkaError(INVALID_CONFIG) for a name or value that a topic cannot have, as CreateTopics answers it."""
+        given = {name: value for name, value in configs.items() if value is not None}
+        if len(given) < len(configs):
+            missing = ",".join(name for name, value in configs.items() if value is None)
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {missing}")
+        check_values(given, self._topic, "topic")
+        return given
 
     def alter_incrementally(self, kind: int, name: str, changes: list[Change], *, validate_only: bool = False) -> None:
         """SET, DELETE, APPEND, SUBTRACT on a resource (key 44). Raises KafkaError; nothing is changed then."""

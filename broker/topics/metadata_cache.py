@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oncelog.protocol import messages
 from oncelog.protocol.hot.metadata import pack_metadata_topic
@@ -18,16 +18,17 @@ NOT_REQUESTED = -(2**31)  # the authorized operations of a topic
 MAX_ENTRIES = 256
 MAX_TOPICS = 20_000
 MAX_BYTES = 16 << 20
+Key = tuple[int, bytes, tuple[str, int]]  # version, request body, endpoint
 
 
 class MetadataCache:
-    """Answers by (version, request body, endpoint), for as long as the registry's generation stays."""
+    """Answers by `Key`, for as long as the registry's generation stays."""
 
     def __init__(self, topics: TopicRegistry) -> None:
         self._topics = topics
         self._generation = -1
         self._bytes = 0
-        self._answers: OrderedDict[Any, bytes] = OrderedDict()
+        self._answers: OrderedDict[Key, bytes] = OrderedDict()
         self._packed: dict[tuple[int, str], tuple[Topic, bytes]] = {}
 
     def topic(self, ctx: RequestContext, topic: Topic, operations: int) -> bytes:
@@ -44,7 +45,7 @@ class MetadataCache:
         self._packed[version, topic.name] = (topic, packed)
         return packed
 
-    def get(self, key: Any) -> bytes | None:
+    def get(self, key: Key) -> bytes | None:
         """The answer, if nothing has changed since it was given."""
         if self._generation != self._topics.generation:
             self._answers.clear()
@@ -53,7 +54,7 @@ class MetadataCache:
             return None
         return self._answers.get(key)
 
-    def put(self, key: Any, answer: bytes) -> None:
+    def put(self, key: Key, answer: bytes) -> None:
         """Keep an answer made since the last `get`."""
         if self._generation != self._topics.generation or len(answer) > MAX_BYTES:
             return
@@ -63,7 +64,7 @@ class MetadataCache:
             _key, dropped = self._answers.popitem(last=False)
             self._bytes -= len(dropped)
 
-    def brokers(self, ctx: RequestContext) -> list[Any]:
+    def brokers(self, ctx: RequestContext) -> list[messages.MetadataResponse.MetadataResponseBroker]:
         """This broker, at the address that the client can dial."""
         host, port = ctx.broker.endpoint_for(ctx.connection)
         return [messages.MetadataResponse.MetadataResponseBroker(node_id=ctx.broker.node_id, host=host, port=port, rack=None)]

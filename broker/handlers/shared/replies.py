@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 T = TypeVar("T")
 U = TypeVar("U")
+Reply: TypeAlias = T | asyncio.Future[T]
 
 
-def then(reply: T | asyncio.Future[T], build: Callable[[T], U]) -> U | asyncio.Future[U]:
+def then(reply: Reply[T], build: Callable[[T], U]) -> Reply[U]:
     """`build` of the value, now or when it comes; an exception passes through."""
     if not isinstance(reply, asyncio.Future):
         return build(reply)
@@ -28,7 +29,7 @@ def then(reply: T | asyncio.Future[T], build: Callable[[T], U]) -> U | asyncio.F
     return built
 
 
-def all_of(replies: Sequence[T | asyncio.Future[T]]) -> list[T] | asyncio.Future[list[T]]:
+def all_of(replies: Sequence[Reply[T]]) -> Reply[list[T]]:
     """All values in order, once the last one is there."""
     waiting = [reply for reply in replies if isinstance(reply, asyncio.Future)]
     if not waiting:

@@ -53,6 +53,14 @@ def test_unknown_setting_makes_no_topic() -> None:
     assert broker.logs.get("t") is None
 
 
+def test_settings_without_a_value_are_named_all() -> None:
+    kind = messages.CreateTopicsRequest.CreatableTopic.CreatableTopicConfig
+    configs = [kind(name="segment.bytes", value=None), kind(name="retention.ms", value="1"), kind(name="segment.ms", value=None)]
+    answer = created(Broker(), "t", configs=configs)
+    said = "Null value not supported for topic configs: segment.bytes,segment.ms"
+    assert (answer.error_code, answer.error_message) == (ErrorCode.INVALID_CONFIG, said)
+
+
 def test_topics_are_made_by_whom_may_create_the_topic_or_in_the_cluster() -> None:
     cluster, topic = (AclOperation.CREATE, "kafka-cluster"), (AclOperation.CREATE, "t")
     assert created(Broker(authorizer=Deny(cluster)), "t").error_code == ErrorCode.NONE

@@ -33,6 +33,19 @@ def test_declared_versions_are_those_registered() -> None:
         )
 
 
+def test_a_handler_takes_the_request_of_its_key_and_answers_with_its_answer() -> None:
+    """A type checker reads the annotations; that they are the right ones nobody else says."""
+    for module in pkgutil.iter_modules(handlers.__path__):
+        if not module.name.startswith("api_"):
+            continue
+        handle = importlib.import_module(f"{handlers.__name__}.{module.name}").handle
+        key = ApiKey(int(module.name.split("_")[1]))
+        first, answer = next(iter(handle.__annotations__.values())), handle.__annotations__["return"]
+        raw = dispatch._handlers[key].raw
+        assert first == ("memoryview" if raw else f"messages.{key.schema_name}Request"), module.name
+        assert raw or f"messages.{key.schema_name}Response" in answer, module.name
+
+
 def test_file_names_carry_the_key() -> None:
     for one in ApiRegistry().declared():
         found = list(Path(handlers.__path__[0]).glob(f"api_{one.key:02}_*.py"))
