@@ -3,64 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from functools import partial
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oncelog.broker.auth.acls import (
-    SUPPORTED_OPERATIONS,
-    AclEntry,
-    AclFilter,
-    AclOperation,
-    PatternType,
-    PermissionType,
-    ResourcePattern,
-    ResourceType,
-)
+from oncelog.broker.auth.acls import SUPPORTED_OPERATIONS, AclEntry, AclFilter, AclOperation, ResourceType
 from oncelog.broker.auth.authorizer import Authorizer, parse_super_users
-from oncelog.broker.handlers.shared.topic_access import authorized_operations
+from support.acl_rules import ALICE, ALL, ALLOW, BOB, DENY, DESCRIBE, HERE, LITERAL, PREFIXED, READ, WRITE, Store, authorizer, entry
 
 pytestmark = pytest.mark.unit
-ALICE, BOB, HERE = "User:alice", "User:bob", "10.0.0.1"
-READ, WRITE, DESCRIBE, ALL = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.ALL
-ALLOW, DENY = PermissionType.ALLOW, PermissionType.DENY
-LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
-
-
-class Store:
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-
-    def section(self, name: str) -> dict[str, Any]:
-        return dict(self.values)
-
-    def put(self, section: str, key: str, value: Any) -> None:
-        self.values[key] = value
-        if value is None:
-            del self.values[key]
-
-
-def entry(
-    name: str = "orders",
-    operation: AclOperation = READ,
-    permission: PermissionType = ALLOW,
-    *,
-    pattern: PatternType = LITERAL,
-    principal: str = ALICE,
-    host: str = "*",
-    kind: ResourceType = ResourceType.TOPIC,
-) -> AclEntry:
-    return AclEntry(ResourcePattern(kind, name, pattern), principal, host, operation, permission)
-
-
-def authorizer(*entries: AclEntry, super_users: tuple[str, ...] = (), open_to_all: bool = False) -> Authorizer:
-    made = Authorizer(Store(), super_users, allow_everyone_if_no_acl_found=open_to_all)
-    for each in entries:
-        made.create(each)
-    return made
 
 
 def may(made: Authorizer, operation: AclOperation = READ, name: str = "orders", principal: str = ALICE, host: str = HERE) -> bool:
@@ -136,32 +87,6 @@ def test_rules_survive_a_restart_and_a_change_is_seen_at_once() -> None:
     assert second.delete(AclFilter(name="orders")) == [entry()]
     assert not may(second)
     assert store.values == {}
-
-
-def test_operations_of_a_super_user_as_kafka_sums_them() -> None:
-    made = authorizer(super_users=(ALICE,))
-    asked: Any = SimpleNamespace(sees=partial(made.authorize, ALICE, HERE))
-    assert authorized_operations(asked, ResourceType.TOPIC, "t") == 3576
-    assert authorized_operations(asked, ResourceType.CLUSTER) == 8096
-
-
-@pytest.mark.parametrize(
-    ("wanted", "found"),
-    [
-        (AclFilter(), 3),
-        (AclFilter(pattern_type=PatternType.MATCH, name="orders"), 3),
-        (AclFilter(pattern_type=PatternType.MATCH, name="other"), 1),
-        (AclFilter(pattern_type=LITERAL, name="orders"), 1),
-        (AclFilter(pattern_type=PREFIXED), 1),
-        (AclFilter(principal=BOB), 0),
-        (AclFilter(resource_type=ResourceType.GROUP), 0),
-        (AclFilter(operation=WRITE), 0),
-        (AclFilter(permission=ALLOW, host="*"), 3),
-    ],
-)
-def test_filters(wanted: AclFilter, found: int) -> None:
-    made = authorizer(entry("orders"), entry("ord", pattern=PREFIXED), entry("*"))
-    assert len(made.describe(wanted)) == found
 
 
 def test_some_resource_is_enough_for_an_idempotent_producer() -> None:

@@ -8,10 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from oncelog.broker.auth.settings import AuthConfig, listener_value
-from oncelog.broker.auth.setup import new_authorizer, new_sasl_settings
 from oncelog.broker.auth.tls import distinguished_name, peer_principal, principal_mapper, server_context
-from oncelog.protocol.config_def import parse_settings
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 pytestmark = pytest.mark.unit
@@ -95,26 +92,3 @@ def test_mapping_rules(rules: str, user: str) -> None:
 def test_a_rule_that_is_none() -> None:
     with pytest.raises(KafkaError):
         principal_mapper(("NONSENSE",))
-
-
-def test_settings_of_a_listener_come_before_the_general_ones() -> None:
-    values = {"sasl.jaas.config": "a", "listener.name.in.sasl.jaas.config": "b", "listener.name.in.plain.sasl.jaas.config": "c"}
-    assert listener_value(values, "IN", "sasl.jaas.config", "PLAIN") == "c"
-    assert listener_value(values, "IN", "sasl.jaas.config") == "b"
-    assert listener_value(values, "OUT", "sasl.jaas.config", "PLAIN") == "a"
-
-
-def test_sasl_settings_of_a_listener() -> None:
-    values = {
-        "listener.name.in.sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.in.plain.sasl.jaas.config": 'org.x.PlainLoginModule required user_alice="s";',
-        "connections.max.reauth.ms": "5000",
-    }
-    made = new_sasl_settings(values, "IN", None)  # type: ignore[arg-type]
-    assert (made.mechanisms, made.plain_users, made.max_reauth_ms) == (("PLAIN",), {"alice": "s"}, 5000)
-
-
-def test_no_authorizer_unless_it_is_asked_for() -> None:
-    assert new_authorizer(parse_settings(AuthConfig, {}), None) is None  # type: ignore[arg-type]
-    with pytest.raises(KafkaError):
-        parse_settings(AuthConfig, {"authorizer.class.name": "com.example.Mine"})

@@ -13,8 +13,7 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.records import build_batch, iter_headers, iter_records
 from oncelog.storage.log.log import Log
-
-from tests.unit.broker.handlers.test_topics_in_progress import Place, create, delete
+from support.sim_place import Place, create, delete
 
 pytestmark = pytest.mark.unit
 PARTITIONS = 300

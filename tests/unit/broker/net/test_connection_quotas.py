@@ -13,7 +13,6 @@ from oncelog.broker.settings.checks import parse_overrides
 from oncelog.protocol.errors import KafkaError
 from support.certificates import Authority, openssl
 from support.process import wait_until
-
 from tests.unit.broker.auth.test_listener import Running
 
 pytestmark = pytest.mark.unit

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from oncelog.broker.settings.broker import merge
+from oncelog.broker.settings.environment import settings_in
 from oncelog.protocol.errors import KafkaError
 
 pytestmark = pytest.mark.unit
+
 
 QUIET = [
     "KAFKA_HEAP_OPTS",
@@ -65,3 +67,12 @@ def test_far_names_are_told_and_ignored(caplog: pytest.LogCaptureFixture) -> Non
 def test_the_images_cluster_id() -> None:
     assert merge(None, {"CLUSTER_ID": "4L6g3nShT-eMCtK--X86sw"}, []) == {"cluster.id": "4L6g3nShT-eMCtK--X86sw"}
     assert merge(None, {"CLUSTER_ID": "a", "KAFKA_CLUSTER_ID": "b"}, []) == {"cluster.id": "b"}
+
+
+def test_environment_names() -> None:
+    given = {"KAFKA_LOG_DIRS": "a", "KAFKA_X__Y": "b", "KAFKA_LISTENER_NAME_TC___0_SSL": "c", "HOME": "d"}
+    assert settings_in(given, {"log.dirs", "x_y"}) == {"log.dirs": "a", "x_y": "b", "listener.name.tc-0.ssl": "c"}
+
+
+def test_unknown_environment_variables_are_left_alone() -> None:
+    assert merge(None, {"KAFKA_HEAP_OPTS": "-Xmx1g", "KAFKA_NODE_ID": "7"}, []) == {"node.id": "7"}

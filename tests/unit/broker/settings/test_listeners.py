@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import pytest
 from oncelog.broker.settings.broker import load
+from oncelog.broker.settings.listeners import ListenerConfig
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 pytestmark = pytest.mark.unit
 
+
 BOTH = "PLAINTEXT://127.0.0.1:9292,CONTROLLER://127.0.0.1:9393"
+
+
 SSL = "PLAINTEXT://127.0.0.1:9292,SSL://"
+
+
 STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
 SASL = {
     "listeners": "SASL_PLAINTEXT://127.0.0.1:9292",
     "inter.broker.listener.name": "SASL_PLAINTEXT",
     "sasl.mechanism.inter.broker.protocol": "PLAIN",
 }
+
 
 # settings, and what the refusal says; Apache Kafka refuses each of them too
 REFUSED: list[tuple[dict[str, str], str]] = [
@@ -70,6 +79,7 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"ssl.client.auth": "maybe"}, "ssl.client.auth"),
 ]
 
+
 # settings that Apache Kafka takes and we cannot serve
 OURS: list[tuple[dict[str, str], str]] = [
     ({"log.dirs": "/tmp/a,/tmp/b"}, "one directory"),  # there are no others
@@ -81,6 +91,7 @@ OURS: list[tuple[dict[str, str], str]] = [
     ({"sasl.enabled.mechanisms": "BOGUS"}, "sasl.enabled.mechanisms"),  # it fails when the listener is made
     ({"ssl.enabled.protocols": "SSLv9"}, "ssl.enabled.protocols"),
 ]
+
 
 TAKEN: list[dict[str, str]] = [
     {"node.id": "3", "broker.id": "3"},
@@ -129,3 +140,36 @@ def test_settings_of_a_listener_that_is_not_there_are_told(caplog: pytest.LogCap
     with caplog.at_level("WARNING", logger="oncelog"):
         load({"listener.name.sasl-ssl.ssl.client.auth": "required"})
     assert "there is no listener sasl-ssl" in caplog.text
+
+
+def test_listeners() -> None:
+    settings = load(
+        {
+            "listeners": "PLAINTEXT://:9092,BROKER://0.0.0.0:9093,CONTROLLER://:9094,TC-0://[::1]:0",
+            "advertised.listeners": "PLAINTEXT://example:19092",
+            "listener.security.protocol.map": "BROKER:PLAINTEXT,PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,TC-0:SASL_SSL",
+            "controller.listener.names": "CONTROLLER",
+        }
+    )
+    assert settings.listeners == (
+        ListenerConfig("PLAINTEXT", "0.0.0.0", 9092, "PLAINTEXT"),
+        ListenerConfig("BROKER", "0.0.0.0", 9093, "PLAINTEXT"),
+        ListenerConfig("TC-0", "::1", 0, "SASL_SSL"),
+    )
+    assert settings.advertised == {"PLAINTEXT": ("example", 19092)}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"listeners": "PLAINTEXT:9092"},
+        {"listeners": "PLAINTEXT://:99999"},
+        {"listeners": "ODD://:9092"},
+        {"listeners": "PLAINTEXT://:1,PLAINTEXT://:2"},
+        {"listeners": "CONTROLLER://:1"},
+        {"advertised.listeners": "PLAINTEXT://0.0.0.0:9092"},
+    ],
+)
+def test_listeners_that_cannot_be(values: dict[str, str]) -> None:
+    with pytest.raises(KafkaError, match="listener"):
+        load(values)

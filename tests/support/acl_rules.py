@@ -1,0 +1,46 @@
+"""Short names for access rules, and an authorizer with some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oncelog.broker.auth.acls import AclEntry, AclOperation, PatternType, PermissionType, ResourcePattern, ResourceType
+from oncelog.broker.auth.authorizer import Authorizer
+
+ALICE, BOB, HERE = "User:alice", "User:bob", "10.0.0.1"
+READ, WRITE, DESCRIBE, ALL = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.ALL
+ALLOW, DENY = PermissionType.ALLOW, PermissionType.DENY
+LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
+
+
+class Store:
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+    def section(self, name: str) -> dict[str, Any]:
+        return dict(self.values)
+
+    def put(self, section: str, key: str, value: Any) -> None:
+        self.values[key] = value
+        if value is None:
+            del self.values[key]
+
+
+def entry(
+    name: str = "orders",
+    operation: AclOperation = READ,
+    permission: PermissionType = ALLOW,
+    *,
+    pattern: PatternType = LITERAL,
+    principal: str = ALICE,
+    host: str = "*",
+    kind: ResourceType = ResourceType.TOPIC,
+) -> AclEntry:
+    return AclEntry(ResourcePattern(kind, name, pattern), principal, host, operation, permission)
+
+
+def authorizer(*entries: AclEntry, super_users: tuple[str, ...] = (), open_to_all: bool = False) -> Authorizer:
+    made = Authorizer(Store(), super_users, allow_everyone_if_no_acl_found=open_to_all)
+    for each in entries:
+        made.create(each)
+    return made

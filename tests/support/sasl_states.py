@@ -1,0 +1,49 @@
+"""SASL conversations without a connection."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from oncelog.broker.auth.sasl import AuthenticateAnswer, SaslSettings, SaslState
+from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credential_of, salted_password
+from oncelog.broker.commands.client.sasl import conversation
+from oncelog.protocol.errors import ErrorCode
+
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+class Store:
+    def __init__(self) -> None:
+        self.sections: dict[str, dict[str, Any]] = {}
+
+    def section(self, name: str) -> dict[str, Any]:
+        return dict(self.sections.get(name, {}))
+
+    def put(self, section: str, key: str, value: Any) -> None:
+        self.sections.setdefault(section, {})[key] = value
+        if value is None:
+            del self.sections[section][key]
+
+
+def settings(**changes: Any) -> SaslSettings:
+    credentials = ScramCredentials(Store())
+    for mechanism in ScramMechanism:
+        salt = os.urandom(20)
+        credentials.set("alice", mechanism, credential_of(mechanism, salt, 4096, salted_password(mechanism, "secret", salt, 4096)))
+    made: dict[str, Any] = {"mechanisms": MECHANISMS, "plain_users": {"alice": "secret", "bob": "other"}, "credentials": credentials}
+    return SaslSettings(**{**made, **changes})
+
+
+def authenticate(state: SaslState, mechanism: str, user: str, password: str, now_ms: float = 0) -> AuthenticateAnswer:
+    assert state.handshake(mechanism, now_ms).error is ErrorCode.NONE
+    talk = conversation(mechanism, user, password)
+    token = next(talk)
+    while True:
+        answer = state.authenticate(token, now_ms)
+        if answer.error is not ErrorCode.NONE:
+            return answer
+        try:
+            token = talk.send(answer.token)
+        except StopIteration:
+            return answer

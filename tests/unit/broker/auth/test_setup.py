@@ -1,0 +1,27 @@
+"""What is set up from the settings: SASL of a listener, an authorizer."""
+
+from __future__ import annotations
+
+import pytest
+from oncelog.broker.auth.settings import AuthConfig
+from oncelog.broker.auth.setup import new_authorizer, new_sasl_settings
+from oncelog.protocol.config_def import parse_settings
+from oncelog.protocol.errors import KafkaError
+
+pytestmark = pytest.mark.unit
+
+
+def test_sasl_settings_of_a_listener() -> None:
+    values = {
+        "listener.name.in.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.in.plain.sasl.jaas.config": 'org.x.PlainLoginModule required user_alice="s";',
+        "connections.max.reauth.ms": "5000",
+    }
+    made = new_sasl_settings(values, "IN", None)  # type: ignore[arg-type]
+    assert (made.mechanisms, made.plain_users, made.max_reauth_ms) == (("PLAIN",), {"alice": "s"}, 5000)
+
+
+def test_no_authorizer_unless_it_is_asked_for() -> None:
+    assert new_authorizer(parse_settings(AuthConfig, {}), None) is None  # type: ignore[arg-type]
+    with pytest.raises(KafkaError):
+        parse_settings(AuthConfig, {"authorizer.class.name": "com.example.Mine"})
