@@ -14,6 +14,7 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import INTERNAL_TOPICS
+from oncelog.storage.upkeep.retention import delete_records
 
 _Asked = messages.DeleteRecordsRequest.DeleteRecordsTopic.DeleteRecordsPartition
 _Told = messages.DeleteRecordsResponse.DeleteRecordsTopicResult.DeleteRecordsPartitionResult
@@ -42,7 +43,7 @@ def _delete(ctx: RequestContext, topic: str, asked: _Asked) -> _Told:
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif log is not None:
         try:
-            low_watermark = log.delete_records(asked.offset)
+            low_watermark = delete_records(log, asked.offset)
         except KafkaError as refused:
             error = refused.code
     return _Told(partition_index=asked.partition_index, low_watermark=low_watermark, error_code=error)

@@ -146,8 +146,8 @@ class LogManager:
         folder, config = self.folders.path(tp), self.config_of(topic.name)
         log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered, syncs)
         if not exists:
-            log.unsynced_folders += [folder, self.data_dir]
-        log.on_sealed = self._upkeep.segment_sealed
+            log.durability.unsynced_folders += [folder, self.data_dir]
+        log.durability.on_sealed = self._upkeep.segment_sealed
         self._logs[tp] = log
         if log.leader_epoch > 0:
             self._leader_epochs.setdefault(tp.topic, {})[tp.partition] = log.leader_epoch
@@ -210,7 +210,7 @@ class LogManager:
         folder, config = self.folders.path(tp), self.config_of(topic.name)
         log = new_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher)
         log.before_first_write = partial(self._make_folder, tp, topic)
-        log.on_sealed = self._upkeep.segment_sealed
+        log.durability.on_sealed = self._upkeep.segment_sealed
         self._logs[tp] = log
         return log
 

@@ -10,7 +10,6 @@ Reading is in log/reader.py, loading in recovery/opening.py, deletion and replac
 from __future__ import annotations
 
 import errno
-import heapq
 import logging
 import uuid
 from collections.abc import Callable
@@ -29,15 +28,16 @@ from oncelog.storage.env import Env
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.files.leader_epochs import LeaderEpochs
 from oncelog.storage.log import producer_snapshots, reader
-from oncelog.storage.log.flush import Flusher, FlushJob, flush_now
+from oncelog.storage.log.durability import Durability, seal
+from oncelog.storage.log.flush import Flusher
 from oncelog.storage.log.producer_checks import check_marker, check_producer
 from oncelog.storage.log.producer_state import CompletedTxn, ProducerState, ProducerStateEntry
 from oncelog.storage.log.reader import FetchData
-from oncelog.storage.log.segment import MAX_RELATIVE_OFFSET, Segment
+from oncelog.storage.log.rolling import must_roll
+from oncelog.storage.log.segment import Segment
 from oncelog.storage.log.segments import Segments
 from oncelog.storage.log.validation import validate
-from oncelog.storage.recovery.lost_markers import markers_again
-from oncelog.storage.recovery.salvage import check_segment
+from oncelog.storage.log.watchers import Waiter, Watchers
 
 
 class AppendOrigin(Enum):
@@ -57,8 +57,6 @@ class AppendInfo:
     log_start_offset: int
     duplicate: bool = False
 
-
-Waiter = Callable[[KafkaError | None], None]
 
 _CLIENT = AppendOrigin.CLIENT  # bound once: in Python 3.11 each look into an enum is a function call
 
@@ -84,6 +82,7 @@ class Log:
         epochs: LeaderEpochs,
         log_start_offset: int,
         log_end_offset: int,
+        mend: reader.Mender,
     ) -> None:
         self.env = env
         self.folder = folder
@@ -97,26 +96,15 @@ class Log:
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_end_offset
         self.high_watermark = log_end_offset
-        self.recovery_point = log_end_offset
         self.leader_epoch = max(epochs.latest, 0)
         self.offline: str | None = None
-        self.unsynced_folders: list[Path] = []
         self.lost_ends: dict[int, bool] = {}  # producer id -> committed, of open transactions whose marker damage has taken
         self.before_first_write: Callable[[], None] | None = None  # makes the folder, when there is none yet
         self.last_snapshot_offset = -1
-        self.on_sealed: Callable[[], None] | None = None  # told when the recovery point has passed a segment
-        self._flusher = flusher
-        self._flushed = log_end_offset
-        self._rolled: list[Segment] = []  # to be synced and sealed by the next flush
-        self._sealing: tuple[Segment, ...] = ()  # a flush is sealing these
-        self._tidying = False  # a flush writes what is not urgent; there is one at a time
-        self._actions: list[Callable[[], None]] = []
-        self._waiters: list[tuple[int, int, Waiter]] = []
-        self._waiter_count = 0
-        self._listeners: list[Callable[[], None]] = []
+        self.durability = Durability(self, flusher)
+        self._watchers = Watchers()
         self._jitter_ms = self._next_jitter()
-        self._last_flush_ms = env.clock.time_ms()
-        self.reader = reader.Reader(self)
+        self.reader = reader.Reader(self, mend)
         state.high_watermark_moved(self.high_watermark)
 
     def __repr__(self) -> str:
@@ -172,7 +160,7 @@ class Log:
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int, commit: bool, now_ms: int, *, transaction_version: int = 0
     ) -> AppendInfo:
         """End the producer's transaction here. Raises KafkaError 47 or 52 for a zombie, 56 when the disk fails."""
-        self._check_online()
+        self.check_online()
         check_marker(
             self.state, producer_id, producer_epoch, coordinator_epoch, self.topic_partition, self.log_end_offset, transaction_version
         )
@@ -195,7 +183,7 @@ class Log:
                 segment.append_aborted(entry)
             except OSError as error:  # the entry is in memory; the file is written again with the next flush
                 _log.warning("aborted transaction not indexed yet partition=%s error=%s", self.topic_partition, error)
-                self._actions.append(lambda: segment.replace_aborted(segment.aborted))
+                self.durability.later(lambda: segment.replace_aborted(segment.aborted))
         self.state.complete(completed)
 
     def _write(self, header: BatchHeader, stored: bytearray | memoryview, now_ms: int) -> None:
@@ -206,7 +194,7 @@ class Log:
             if self.before_first_write is not None:
                 self._make_files()
             segment = self.segments.active
-            if self._should_roll(segment, header, last_offset, size, now_ms):
+            if must_roll(segment, self.config, self._jitter_ms, header, last_offset, size, now_ms):
                 segment = self.roll(now_ms)
             assigned = _assigned(stored, base_offset, self.leader_epoch)
             segment.append((assigned,), size, last_offset, header.max_timestamp, self.config.max_segment_bytes)
@@ -219,38 +207,24 @@ class Log:
     def _make_files(self) -> None:
         assert self.before_first_write is not None
         self.before_first_write()
-        self.unsynced_folders += [self.folder, self.folder.parent]
+        self.durability.unsynced_folders += [self.folder, self.folder.parent]
         self.before_first_write = None
 
     def _write_failed(self, error: OSError) -> KafkaError:
         """A full disk passes; anything else does not."""
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE):
-            self._fail(f"write failed: {error}")
+            self.fail(f"write failed: {error}")
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while writing to partition {self.topic_partition}: {error}")
 
     def _appended(self) -> None:
         if self.config.flush_on_ack:
-            self._flusher.request(self)
+            self.durability.request()
             return
         self._advance_high_watermark(self.log_end_offset)
-        if self.log_end_offset - self._flushed >= self.config.flush_messages or self._actions:
-            self._flusher.request(self)
+        if self.log_end_offset - self.durability.durable_end >= self.config.flush_messages or self.durability.has_writes:
+            self.durability.request()
 
     # -- rolling
-
-    def _should_roll(self, segment: Segment, header: BatchHeader, last_offset: int, size: int, now_ms: int) -> bool:
-        config = self.config
-        if last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
-            return True
-        if segment.size == 0:
-            return False
-        first = segment.first_timestamp
-        age_ms = header.max_timestamp - first if first >= 0 and header.max_timestamp >= 0 else now_ms - segment.created_ms
-        return (
-            segment.size > config.max_segment_bytes - size
-            or age_ms > config.max_segment_ms - self._jitter_ms
-            or segment.index_is_full(config.segment_index_bytes)
-        )
 
     def roll(self, now_ms: int) -> Segment:
         """Seal the active segment and begin a new one at the log end; an empty active segment stays. Raises OSError."""
@@ -260,10 +234,9 @@ class Log:
         segment = Segment.create(self.descriptors, self.folder, self.log_end_offset, self.config.index_interval_bytes, now_ms)
         self.segments.add(segment)
         self._jitter_ms = self._next_jitter()
-        self._rolled.append(old)
-        self.unsynced_folders.append(self.folder)
+        self.durability.rolled(old)
         self.take_snapshot()
-        self._flusher.request(self)
+        self.durability.request()
         return segment
 
     def take_snapshot(self) -> None:
@@ -272,99 +245,23 @@ class Log:
             return
         self.last_snapshot_offset = self.log_end_offset
         entries = self.state.copy_packed()
-        self._actions.append(partial(producer_snapshots.write, self.env.fs, self.folder, self.log_end_offset, entries))
-        self._actions.append(partial(producer_snapshots.vouch, self.env.fs, self.folder, list(self.segments)))
+        self.durability.later(partial(producer_snapshots.write, self.env.fs, self.folder, self.log_end_offset, entries))
+        self.durability.later(partial(producer_snapshots.vouch, self.env.fs, self.folder, list(self.segments)))
 
     def _next_jitter(self) -> int:
         return self.env.random.below(self.config.segment_jitter_ms) if self.config.segment_jitter_ms else 0
 
     # -- durability
 
-    def begin_flush(self) -> FlushJob | None:
-        """What is not on disk yet; None when all is, or the log is offline. On the loop's thread."""
-        if self.offline is not None:
-            return None
-        rolled = tuple(segment for segment in self._rolled if segment in self.segments) if self._rolled else ()
-        dirty = [*rolled, self.segments.active] if self._flushed < self.log_end_offset else list(rolled)
-        if self.epochs.dirty:
-            self._actions.append(self.epochs.save)
-            self.epochs.dirty = False
-        if not dirty and (self._tidying or not self._actions):
-            return None
-        pinned: list[str] = []
-        try:
-            files = []
-            for segment in dirty:
-                files.append(self.descriptors.pin(segment.log_path))
-                pinned.append(segment.log_path)
-        except OSError as error:
-            for path in pinned:
-                self.descriptors.unpin(path)
-            self._fail(f"flush failed: {error}")
-            return None
-        job = FlushJob(self.env.fs, self.log_end_offset, files, pinned, tuple(dict.fromkeys(self.unsynced_folders)))
-        self.unsynced_folders.clear()
-        if self._tidying:
-            job.postponed = True
-        elif rolled or self._actions:
-            job.behind = [*(partial(_seal, segment) for segment in rolled), *self._actions]
-            job.tidied = self._end_tidy
-            self._tidying = True
-            self._rolled, self._sealing, self._actions = [], rolled, []
-        self._last_flush_ms = self.env.clock.time_ms()
-        return job
-
-    def end_flush(self, job: FlushJob, error: OSError | None) -> None:
-        """On the loop's thread. A failed fdatasync is final: the kernel may have dropped the pages, a second one would lie."""
-        for path in job.pinned:
-            self.descriptors.unpin(path)
-        if error is not None:
-            if job.tidied is not None:
-                self._tidying, self._sealing = False, ()
-            self._fail(f"flush failed: {error}")
-            return
-        self._flushed = max(self._flushed, job.end_offset)
-        if job.tidied is None and not job.postponed:
-            self.recovery_point = max(self.recovery_point, job.end_offset)
-        self._advance_high_watermark(self._flushed)
-
-    def _end_tidy(self, job: FlushJob) -> None:
-        """On the loop's thread. The recovery point follows here: below it recovery takes indexes and producer snapshots as they are."""
-        sealing, self._sealing = self._sealing, ()
-        self._tidying = False
-        if job.unfinished:
-            _log.warning("not written yet partition=%s error=%s", self.topic_partition, job.problem)
-            unsealed = sealing[len(job.behind) - len(job.unfinished) :]
-            self._rolled[:0] = unsealed
-            self._actions[:0] = job.unfinished[len(unsealed) :]
-            return
-        left = bool(self._rolled or self._actions)
-        self.recovery_point = max(self.recovery_point, job.end_offset if left else self._flushed)
-        if left:
-            self._flusher.request(self)
-        if sealing and self.on_sealed is not None:
-            self.on_sealed()
-
-    @property
-    def deletable_end(self) -> int:
-        """A segment that ends above it must not be deleted: it may still be read for the first time, or a flush is sealing it."""
-        return min(self.high_watermark, self._sealing[0].base_offset) if self._sealing else self.high_watermark
-
     @property
     def settled_end(self) -> int:
-        """A segment that ends above it must not be replaced: it is not on disk with its indexes, or a flush still comes to seal it."""
-        pending = self._sealing or self._rolled
-        return min(self.recovery_point, pending[0].base_offset) if pending else self.recovery_point
+        """`Durability.settled_end`."""
+        return self.durability.settled_end
 
     def flush(self) -> None:
         """Return when everything appended is on disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
-        flush_now(self)
-        self._check_online()
-
-    def flush_if_due(self, now_ms: int) -> None:
-        """flush.ms, for logs that do not flush on every acknowledgement."""
-        if self._flushed < self.log_end_offset and now_ms - self._last_flush_ms >= self.config.flush_ms:
-            self._flusher.request(self)
+        self.durability.flush()
+        self.check_online()
 
     def when_durable(self, offset: int, callback: Waiter) -> None:
         """Call back once everything below `offset` is on disk, at once if it is; with KafkaError when it never will be."""
@@ -373,40 +270,31 @@ class Log:
         elif offset <= self.high_watermark:
             callback(None)
         else:
-            self._waiter_count += 1
-            heapq.heappush(self._waiters, (offset, self._waiter_count, callback))
+            self._watchers.wait(offset, callback)
+
+    def durable_end_moved(self) -> None:
+        """On one node the high watermark is the durable end; with followers it would be the lower of that and what they have."""
+        self._advance_high_watermark(self.durability.durable_end)
 
     def _advance_high_watermark(self, offset: int) -> None:
-        if offset <= self.high_watermark:
-            return
-        self.high_watermark = offset
-        self.state.high_watermark_moved(offset)
-        waiters = self._waiters
-        while waiters and waiters[0][0] <= offset:
-            heapq.heappop(waiters)[2](None)
-        if self._listeners:
-            self._changed()
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            self.state.high_watermark_moved(offset)
+            self._watchers.reached(offset)
 
-    def _fail(self, why: str) -> None:
-        if self.offline is not None:
-            return
-        self.offline = why
-        _log.error("log offline partition=%s reason=%s", self.topic_partition, why)
-        self._tell_of_the_end()
-
-    def _tell_of_the_end(self) -> None:
-        waiters, self._waiters = sorted(self._waiters, key=lambda waiter: waiter[:2]), []
-        for _, _, callback in waiters:
-            callback(self._offline_error())
-        self._changed()
+    def fail(self, why: str) -> None:
+        """The disk cannot be relied on: from here on everybody is refused."""
+        if self.offline is None:
+            _log.error("log offline partition=%s reason=%s", self.topic_partition, why)
+            self.retire(why)
 
     def retire(self, why: str) -> None:
         """The topic is gone: whoever still holds the log is told."""
         if self.offline is None:
             self.offline = why
-            self._tell_of_the_end()
+            self._watchers.failed(self._offline_error)
 
-    def _check_online(self) -> None:
+    def check_online(self) -> None:
         if self.offline is not None:
             raise self._offline_error()
 
@@ -415,14 +303,10 @@ class Log:
 
     def add_change_listener(self, listener: Callable[[], None]) -> None:
         """Called after the high watermark, last stable offset or log start moved, or the log went offline."""
-        self._listeners.append(listener)
+        self._watchers.listen(listener)
 
     def remove_change_listener(self, listener: Callable[[], None]) -> None:
-        self._listeners.remove(listener)
-
-    def _changed(self) -> None:
-        for listener in tuple(self._listeners):
-            listener()
+        self._watchers.leave(listener)
 
     # -- reading
 
@@ -446,10 +330,6 @@ class Log:
         """
         return self.reader.read(offset, max_bytes, isolation, min_one_message, in_memory)
 
-    def offset_for_timestamp(self, timestamp: int, isolation: IsolationLevel | int) -> tuple[int, int, int]:
-        """(offset, timestamp, leader epoch) for ListOffsets, -1 to -6 included; (-1, -1, -1) for none. Raises KafkaError(56)."""
-        return self.reader.offset_for_timestamp(timestamp, isolation)
-
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
@@ -469,22 +349,6 @@ class Log:
 
     # -- upkeep
 
-    def delete_records(self, offset: int) -> int:
-        """Move the log start to `offset` (-1: the high watermark); the new log start. Raises KafkaError 1 or 44 as Kafka does."""
-        self._check_online()
-        if not self.config.delete:
-            raise KafkaError(
-                ErrorCode.POLICY_VIOLATION, f"Records of partition {self.topic_partition} can not be deleted due to the configured policy"
-            )
-        target = self.high_watermark if offset == -1 else offset
-        if not 0 <= target <= self.high_watermark:
-            raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"The specified offset {offset} is higher than the high watermark {self.high_watermark} of {self.topic_partition}",
-            )
-        self.advance_log_start(target)
-        return self.log_start_offset
-
     def advance_log_start(self, offset: int) -> None:
         """Never backwards, never beyond the high watermark (retention and DeleteRecords)."""
         offset = min(offset, self.high_watermark)
@@ -492,21 +356,7 @@ class Log:
             return
         self.log_start_offset = offset
         self.epochs.truncate_from_start(offset)
-        self._changed()
-
-    def mend(self, segment: Segment) -> None:
-        """Part of `segment` rotted since an earlier process wrote it: mend it, or keep it aside so that what is whole can be read.
-
-        Raises OSError.
-        """
-        markers = partial(markers_again, self.env.fs, list(self.segments), log_end=self.log_end_offset)
-        check_segment(segment, self.topic_partition, self.high_watermark, clean=True, tail=None, markers=markers)
-        self.segments.replaced += 1
-
-    def check_txn_indexes(self) -> None:
-        """Make sure that no aborted transaction is missing from an index, before the cleaner believes them. Raises OSError."""
-        for segment in self.segments:
-            self.reader.checked_aborted(segment)
+        self._watchers.changed()
 
     def update_config(self, config: LogConfig) -> None:
         self.config = config
@@ -515,13 +365,12 @@ class Log:
         """Small periodic work: expired producers, postponed writes, files whose deletion is due."""
         self.state.expire(now_ms, self.config.producer_id_expiration_ms)
         self.segments.purge(now_ms)
-        self.flush_if_due(now_ms)
-        if self._actions:
-            self._flusher.request(self)
+        if self.durability.has_writes or self.durability.is_due(now_ms, self.config.flush_ms):
+            self.durability.request()
 
     def close(self) -> None:
         """Orderly stop: everything on disk, indexes trimmed, producer state at the log end. Raises KafkaError(56)."""
-        self._check_online()
+        self.check_online()
         if self.before_first_write is None:
             self._settle_files()
         self.retire("the broker has stopped")  # whoever still holds the log is refused: nobody would write it out
@@ -534,10 +383,10 @@ class Log:
         except OSError as error:
             raise self._write_failed(error) from error
         self.take_snapshot()
-        if self._actions or active.indexes_loaded:
-            self._actions.append(partial(_seal, active, trim=False))
+        if self.durability.has_writes or active.indexes_loaded:
+            self.durability.later(partial(seal, active, trim=False))
         self.flush()
-        if self._actions:
+        if self.durability.has_writes:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"indexes of {self.topic_partition} could not be written")
         self.close_files()
 
@@ -552,8 +401,3 @@ def _assigned(stored: bytearray | memoryview, base_offset: int, leader_epoch: in
         stored = bytearray(stored)
     patch_offset(stored, base_offset, leader_epoch)
     return stored
-
-
-def _seal(segment: Segment, *, trim: bool = True) -> None:
-    """On the flusher's thread: nobody appends to the segment any more, and nobody renames it (`deletable_end`, `settled_end`)."""
-    segment.seal_files(trim=trim)

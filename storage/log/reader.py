@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
 from oncelog.protocol.compression import CompressionError
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.protocol.names import IsolationLevel
+from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import HEADER_SIZE, CorruptBatch, iter_records
-from oncelog.storage.env import Buffer
+from oncelog.storage.env import Buffer, Env, FileSystem
+from oncelog.storage.files.leader_epochs import LeaderEpochs
 from oncelog.storage.files.txn_index import AbortedTxn, collect_aborted, encode_aborted
 from oncelog.storage.log import producer_snapshots, replay
 from oncelog.storage.log.segment import DamagedSegment, Segment
+from oncelog.storage.log.segments import Segments
 from oncelog.storage.log.stored_records import StoredRecords
-
-if TYPE_CHECKING:
-    from oncelog.storage.log.log import Log
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 NONE = (-1, -1, -1)
@@ -46,11 +46,42 @@ class FetchData:
     aborted: list[AbortedTxn] | None
 
 
+class ReadableLog(Protocol):
+    """What a reader needs of its log."""
+
+    env: Env
+    folder: Path
+    topic_partition: TopicPartition
+    segments: Segments
+    epochs: LeaderEpochs
+    leader_epoch: int
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    offline: str | None
+
+    @property
+    def last_stable_offset(self) -> int: ...
+
+    def readable_end(self, isolation: IsolationLevel | int) -> int: ...
+
+
+class Mender(Protocol):
+    """Mends a segment of an open log whose bytes rotted since an earlier process wrote it, or keeps aside what cannot be mended, so that
+    what is whole can be read (`recovery/opening.py`)."""
+
+    def __call__(
+        self, fs: FileSystem, topic_partition: TopicPartition, segments: Sequence[Segment], segment: Segment, durable: int, log_end: int
+    ) -> None:
+        """Raises OSError."""
+
+
 class Reader:
     """Remembers where the last reads ended: a consumer that follows needs no search."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: ReadableLog, mend: Mender) -> None:
         self._log = log
+        self._mend_segment = mend
         self._hints: OrderedDict[int, tuple[Segment, int]] = OrderedDict()
         self._end: tuple[int, Segment, int] | None = None
         self._replaced = 0
@@ -87,7 +118,11 @@ class Reader:
         if isinstance(error, DamagedSegment) and error.segment.trusted_from > 0:
             _log.error("damage found while reading partition=%s error=%s", log.topic_partition, error)
             try:
-                return log.mend(error.segment)
+                self._mend_segment(
+                    log.env.fs, log.topic_partition, list(log.segments), error.segment, log.high_watermark, log.log_end_offset
+                )
+                log.segments.replaced += 1
+                return
             except OSError as problem:
                 error = problem
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while reading {log.topic_partition}: {error}") from error
@@ -157,6 +192,11 @@ class Reader:
         found.sort(key=lambda entry: entry.first_offset)
         return found
 
+    def check_txn_indexes(self) -> None:
+        """Make sure that no aborted transaction is missing from an index, before the cleaner believes them. Raises OSError."""
+        for segment in self._log.segments:
+            self.checked_aborted(segment)
+
     def checked_aborted(self, segment: Segment) -> list[AbortedTxn]:
         """The segment's index, compared with the abort markers unless the voucher knows it: a lost entry would show aborted records."""
         if segment.txn_index_checked:
@@ -173,7 +213,8 @@ class Reader:
 
     def check_aborted(self, segment: Segment, found: list[AbortedTxn] | None = None) -> None:
         """Compare the segment's index with its markers, and write it again where it is wrong. Raises OSError."""
-        right = replay.aborted_of(self._log, segment, found)
+        log = self._log
+        right = replay.aborted_of(log.env.fs, list(log.segments), segment, log.log_end_offset, found)
         if encode_aborted(right) != segment.stored_aborted():
             _log.warning("txn index rebuilt segment=%s entries=%d found=%d", segment.log_path, len(right), len(segment.aborted))
             segment.replace_aborted(right)
@@ -181,23 +222,11 @@ class Reader:
 
     # -- offsets by timestamp
 
-    def offset_for_timestamp(self, timestamp: int, isolation: IsolationLevel | int) -> tuple[int, int, int]:
-        lookup = self.lookup(timestamp, isolation)
-        try:
-            job = next(lookup)
-            while True:
-                try:
-                    made = job()
-                except (CorruptBatch, CompressionError) as error:
-                    job = lookup.throw(error)
-                else:
-                    job = lookup.send(made)
-        except StopIteration as end:
-            found: tuple[int, int, int] = end.value
-            return found
-
     def lookup(self, timestamp: int, isolation: IsolationLevel | int) -> Lookup:
-        """`offset_for_timestamp` for who must not be held up: yields calls for another thread, and is sent what they give."""
+        """(offset, timestamp, leader epoch) for ListOffsets, -1 to -6 included; (-1, -1, -1) for none. Raises KafkaError(56).
+
+        Yields calls for another thread, so that the loop is not held up, and is sent what they give.
+        """
         log = self._log
         if timestamp == LATEST:
             return log.readable_end(isolation), -1, log.leader_epoch

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from struct import Struct
-from typing import TYPE_CHECKING
 
 from oncelog.protocol.compression import CompressionError
 from oncelog.protocol.control_records import parse_end_transaction_marker
@@ -17,9 +16,6 @@ from oncelog.storage.files.txn_index import AbortedTxn
 from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.producer_state import MAX_CACHED_BATCHES, ProducerState
 from oncelog.storage.log.segment import Segment
-
-if TYPE_CHECKING:
-    from oncelog.storage.log.log import Log
 
 _QUICK = Struct(">q13xhi16xqh8x")  # base offset, attributes, last offset delta, producer id, epoch
 _TRANSACTIONAL, _CONTROL = 0x10, 0x20
@@ -153,30 +149,34 @@ def state_at(
     return state
 
 
-def aborted_of(log: Log, segment: Segment, found: list[AbortedTxn] | None = None) -> list[AbortedTxn]:
+def aborted_of(
+    fs: FileSystem, segments: Sequence[Segment], segment: Segment, log_end: int, found: list[AbortedTxn] | None = None
+) -> list[AbortedTxn]:
     """The entries that the markers of `segment` call for; `found` by a replay of it, if there was one. Raises OSError.
+
+    `segments` are all of the log, which ends at `log_end`.
 
     Where compaction removed the records of an aborted transaction, or damage its marker, an entry of the file is believed.
     """
     if found is None:
-        state = state_at(log.env.fs, log.folder, log.segments, log.segments[0].base_offset, segment.base_offset)
-        found = replay_segment(state, segment, segment.base_offset, log.log_end_offset)
+        state = state_at(fs, segment.folder, segments, segments[0].base_offset, segment.base_offset)
+        found = replay_segment(state, segment, segment.base_offset, log_end)
     right = {entry.last_offset: entry for entry in found}
     if len(right) == len(segment.aborted) and all(right.get(entry.last_offset) == entry for entry in segment.aborted):
         return segment.aborted
     for entry in segment.aborted:
-        if entry.last_offset not in right and _is_believed(log, segment, entry):
+        if entry.last_offset not in right and _is_believed(segment, entry, log_end, active=segment is segments[-1]):
             right[entry.last_offset] = entry
     return [right[offset] for offset in sorted(right)]
 
 
-def _is_believed(log: Log, segment: Segment, entry: AbortedTxn) -> bool:
+def _is_believed(segment: Segment, entry: AbortedTxn, log_end: int, *, active: bool) -> bool:
     """Its marker stands there without the records, or damage took the marker or made it unreadable."""
-    if not segment.base_offset <= entry.last_offset < log.log_end_offset:
+    if not segment.base_offset <= entry.last_offset < log_end:
         return False
     position = segment.locate(entry.last_offset)
     if position is None:
-        return segment is not log.active_segment
+        return not active
     _, header = next(segment.headers(position))
     if header.base_offset > entry.last_offset:
         return True

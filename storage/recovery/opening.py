@@ -109,7 +109,21 @@ def open_log(
     aborted: dict[int, list[AbortedTxn]] = {}
     state = state_at(fs, folder, segments, segments[0].base_offset, end, aborted)
     state.expire(env.clock.time_ms(), config.producer_id_expiration_ms)
-    log = Log(env, folder, topic_partition, topic_id, config, descriptors, flusher, segments, state, epochs, start, end)
+    log = Log(
+        env,
+        folder,
+        topic_partition,
+        topic_id,
+        config,
+        descriptors,
+        flusher,
+        segments,
+        state,
+        epochs,
+        start,
+        end,
+        mend,
+    )
     if not remembered.clean:
         _check_txn_indexes(log, remembered.recovery_point, aborted)
     log.lost_ends = _lost_ends(log, damaged_at, ends)
@@ -132,7 +146,15 @@ def new_log(
     """The log of a partition that nobody wrote to: no file is touched before the first write."""
     segment = Segment.new(descriptors, folder, 0, config.index_interval_bytes, env.clock.time_ms())
     state, epochs = ProducerState(), LeaderEpochs(env.fs, folder)
-    return Log(env, folder, topic_partition, topic_id, config, descriptors, flusher, [segment], state, epochs, 0, 0)
+    return Log(env, folder, topic_partition, topic_id, config, descriptors, flusher, [segment], state, epochs, 0, 0, mend)
+
+
+def mend(
+    fs: FileSystem, topic_partition: TopicPartition, segments: Sequence[Segment], segment: Segment, durable: int, log_end: int
+) -> None:
+    """While the log is open: the reader's `Mender`. Raises OSError."""
+    markers = partial(markers_again, fs, segments, log_end=log_end)
+    check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers)
 
 
 # -- files

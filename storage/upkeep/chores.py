@@ -7,14 +7,13 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.files import checkpoints
 from oncelog.storage.upkeep.compaction.driver import LogCleaner
-from oncelog.storage.upkeep.retention import doomed_segments
+from oncelog.storage.upkeep.retention import pass_old_segments, remove_passed_segments
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -102,7 +101,7 @@ class Upkeep:
         if not compacted:
             return
         for log in compacted:
-            log.check_txn_indexes()
+            log.reader.check_txn_indexes()
         if self._first_dirty is None:
             self._first_dirty = self._cleaner_offsets()
         if self.cleaner.looks_for_work:  # it never goes beyond what is durable now, and recovery has to know how far that was
@@ -173,7 +172,7 @@ class Upkeep:
         if everything:
             starts = {log.topic_partition: log.log_start_offset for log in logs if log.log_start_offset > 0}
             contents.append((data_dir / checkpoints.LOG_STARTS, starts))
-            contents.append((data_dir / checkpoints.RECOVERY_POINTS, {log.topic_partition: log.recovery_point for log in logs}))
+            contents.append((data_dir / checkpoints.RECOVERY_POINTS, {log.topic_partition: log.durability.recovery_point for log in logs}))
         return contents
 
 
@@ -193,30 +192,3 @@ def _compacted(logs: Sequence[Log]) -> list[Log]:
 def _write_all(fs: FileSystem, contents: Sequence[tuple[Path, dict[TopicPartition, int]]]) -> None:
     for path, offsets in contents:
         checkpoints.write_offsets(fs, path, offsets)
-
-
-def pass_old_segments(log: Log, now_ms: int) -> bool:
-    """Have the log begin behind what retention takes: what is too much, what is too old. Are there segments to remove? Raises OSError."""
-    doomed = doomed_segments(
-        list(log.segments),
-        log.config,
-        log_start_offset=log.log_start_offset,
-        deletable_end=log.deletable_end,
-        log_end_offset=log.log_end_offset,
-        now_ms=now_ms,
-    )
-    if doomed.segments == 0:
-        return False
-    if doomed.roll:
-        log.roll(now_ms)
-    log.advance_log_start(log.segments[doomed.segments].base_offset)
-    return True
-
-
-def remove_passed_segments(log: Log, now_ms: int) -> int:
-    """Remove the segments below the log start; how many. Raises OSError."""
-    count = sum(1 for _, following in pairwise(list(log.segments)) if following.base_offset <= log.log_start_offset)
-    if count:
-        log.segments.remove_oldest(count, now_ms, log.config.file_delete_delay_ms)
-        _log.info("old segments deleted partition=%s count=%d log_start=%d", log.topic_partition, count, log.log_start_offset)
-    return count

@@ -1,11 +1,21 @@
-"""Which of the oldest segments may go: by log start, by size, by the time of their records (Kafka's `UnifiedLog.deleteOldSegments`)."""
+"""What retention deletes: which of the oldest segments may go, by log start, by size, by the time of their records, and their going
+(Kafka's `UnifiedLog.deleteOldSegments`).
+
+The log start passes them first; once that is on disk the files go, else a start after a crash would take them for lost.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
+from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.storage.config import LogConfig
+from oncelog.storage.log.log import Log
+
+_log = logging.getLogger(__name__)
 
 
 class RetainedSegment(Protocol):
@@ -59,3 +69,47 @@ def _expired(segment: RetainedSegment, config: LogConfig, now_ms: int) -> bool:
         return False
     newest = segment.largest_timestamp if segment.largest_timestamp >= 0 else segment.mtime_ms()
     return now_ms - newest > config.retention_ms
+
+
+def pass_old_segments(log: Log, now_ms: int) -> bool:
+    """Have the log begin behind what retention takes: what is too much, what is too old. Are there segments to remove? Raises OSError."""
+    doomed = doomed_segments(
+        list(log.segments),
+        log.config,
+        log_start_offset=log.log_start_offset,
+        deletable_end=log.durability.deletable_end,
+        log_end_offset=log.log_end_offset,
+        now_ms=now_ms,
+    )
+    if doomed.segments == 0:
+        return False
+    if doomed.roll:
+        log.roll(now_ms)
+    log.advance_log_start(log.segments[doomed.segments].base_offset)
+    return True
+
+
+def remove_passed_segments(log: Log, now_ms: int) -> int:
+    """Remove the segments below the log start; how many. Raises OSError."""
+    count = sum(1 for _, following in pairwise(list(log.segments)) if following.base_offset <= log.log_start_offset)
+    if count:
+        log.segments.remove_oldest(count, now_ms, log.config.file_delete_delay_ms)
+        _log.info("old segments deleted partition=%s count=%d log_start=%d", log.topic_partition, count, log.log_start_offset)
+    return count
+
+
+def delete_records(log: Log, offset: int) -> int:
+    """Move the log start to `offset` (-1: the high watermark); the new log start. Raises KafkaError 1, 44 or 56 as Kafka does."""
+    log.check_online()
+    if not log.config.delete:
+        raise KafkaError(
+            ErrorCode.POLICY_VIOLATION, f"Records of partition {log.topic_partition} can not be deleted due to the configured policy"
+        )
+    target = log.high_watermark if offset == -1 else offset
+    if not 0 <= target <= log.high_watermark:
+        raise KafkaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"The specified offset {offset} is higher than the high watermark {log.high_watermark} of {log.topic_partition}",
+        )
+    log.advance_log_start(target)
+    return log.log_start_offset

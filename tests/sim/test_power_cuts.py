@@ -23,6 +23,7 @@ from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env, SeededRandom
 from oncelog.storage.log.log import Log
+from oncelog.storage.upkeep.retention import delete_records
 from support.seeds import lead_all
 from support.simfs import Died, SimFileSystem
 from support.simloop import T0_MS, StepFlusher
@@ -218,7 +219,7 @@ class World:
         log = self.log(partition)
         if not partition.compact and log.last_stable_offset > log.log_start_offset:  # not into an open transaction: it would be forgotten
             partition.log_start = self.chance.randrange(log.log_start_offset, log.last_stable_offset + 1)
-            assert log.delete_records(partition.log_start) == partition.log_start
+            assert delete_records(log, partition.log_start) == partition.log_start
 
     def create(self, compact: bool) -> None:
         self.topics_made += 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from oncelog.protocol.compression import CompressionError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
-from oncelog.protocol.records import build_batch, iter_headers, iter_records
+from oncelog.protocol.records import CorruptBatch, build_batch, iter_headers, iter_records
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env, FileSystem, OsFileSystem, SeededRandom
@@ -132,3 +133,20 @@ def offsets(log: Log, isolation: int = 0, max_bytes: int = 500) -> list[int]:
                 found += [record.offset for record in iter_records(batch) if record.offset >= log.log_start_offset]
             offset = header.next_offset
     return found
+
+
+def offset_for_timestamp(log: Log, timestamp: int, isolation: IsolationLevel | int = 0) -> tuple[int, int, int]:
+    """`Reader.lookup`, with what it wants of another thread done here."""
+    lookup = log.reader.lookup(timestamp, isolation)
+    try:
+        job = next(lookup)
+        while True:
+            try:
+                made = job()
+            except (CorruptBatch, CompressionError) as error:
+                job = lookup.throw(error)
+            else:
+                job = lookup.send(made)
+    except StopIteration as end:
+        found: tuple[int, int, int] = end.value
+        return found

@@ -50,11 +50,12 @@ class FakeLog:
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         return (0, self.high_watermark) if epoch == 0 else (-1, -1)
 
-    def delete_records(self, offset: int) -> int:
-        if not self.config.delete:
-            raise KafkaError(ErrorCode.POLICY_VIOLATION)
-        self.log_start_offset = self.high_watermark if offset == -1 else offset
-        return self.log_start_offset
+    def check_online(self) -> None:
+        if self.offline is not None:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def advance_log_start(self, offset: int) -> None:
+        self.log_start_offset = offset
 
     @property
     def reader(self) -> FakeLog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 from support.topic_requests import Broker
 
@@ -29,9 +29,5 @@ def test_refusal_of_the_log_is_told() -> None:
     broker = Broker({"e01": 1})
     log = broker.logs.log(TopicPartition("e01", 0))
     assert log is not None
-
-    def refuse(offset: int) -> int:
-        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
-
-    log.delete_records = refuse  # type: ignore[method-assign]
+    log.offline = "disk gone"  # type: ignore[assignment]
     assert delete_records(broker, "e01", 2) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)

@@ -16,6 +16,7 @@ from oncelog.storage.env import File, OsFileSystem, system_env
 from oncelog.storage.files.checkpoints import CLEAN_MARKER
 from oncelog.storage.log.flush import InlineFlusher
 from oncelog.storage.log.segment import Segment
+from oncelog.storage.upkeep.retention import delete_records
 from support.golden_storage import unpack
 from support.simfs import Died, SimFileSystem
 from support.storage_kit import T0, TP, Kit, offsets
@@ -166,7 +167,7 @@ def test_case_38_drafts_of_checkpoints_are_not_believed(tmp_path: Path, clean: b
     kit.create()
     for sequence in range(40):
         kit.append(sequence, pid=7)
-    kit.log.delete_records(5)
+    delete_records(kit.log, 5)
     kit.manager._upkeep.write_checkpoints(everything=True)
     kit.stop() if clean else kit.kill()
     drafts = [path.with_name(path.name + ".tmp") for path in kit.data_dir.iterdir() if path.name.endswith("checkpoint")]
@@ -242,7 +243,7 @@ def test_case_41_delete_records_before_its_checkpoint(tmp_path: Path, deleted: i
     kit.create()
     for _ in range(60):
         kit.append()
-    kit.log.delete_records(deleted)
+    delete_records(kit.log, deleted)
     base = kit.log.segments[kit.log.segments.floor(deleted)].base_offset
     log = kit.kill_and_start()
     assert log.log_start_offset in (log.segments[0].base_offset, deleted)

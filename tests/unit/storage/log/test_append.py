@@ -10,7 +10,8 @@ import pytest
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.records import build_batch, check_crc, iter_records, parse_header, rewrite_crc
 from oncelog.storage.log.validation import InvalidRecordError
-from support.storage_kit import T0, Kit, offsets
+from oncelog.storage.upkeep.retention import delete_records
+from support.storage_kit import T0, Kit, offset_for_timestamp, offsets
 
 pytestmark = pytest.mark.unit
 
@@ -108,8 +109,8 @@ def test_case_18_wrong_max_timestamp_is_corrected(kit: Kit) -> None:
     struct.pack_into(">q", data, 35, T0 - 1000)
     rewrite_crc(data)
     kit.log.append(data, T0)
-    assert kit.log.offset_for_timestamp(T0, 0) == (0, T0, 0)
-    assert kit.log.offset_for_timestamp(T0 + 1, 0) == (-1, -1, -1)
+    assert offset_for_timestamp(kit.log, T0, 0) == (0, T0, 0)
+    assert offset_for_timestamp(kit.log, T0 + 1, 0) == (-1, -1, -1)
 
 
 def test_case_19_recompression(kit: Kit) -> None:
@@ -226,13 +227,13 @@ def test_case_62_idle_producers_are_forgotten_by_arrival(tmp_path: Path) -> None
 def test_delete_records(kit: Kit) -> None:
     for _ in range(10):
         kit.append()
-    assert kit.log.delete_records(4) == 4
+    assert delete_records(kit.log, 4) == 4
     assert offsets(kit.log) == list(range(4, 10))
     for offset in (3, 11):
         with pytest.raises(KafkaError) as caught:
             kit.log.read(offset, 100, isolation=0, min_one_message=True)
         assert caught.value.code == 1 or offset == 4
     with pytest.raises(KafkaError):
-        kit.log.delete_records(11)
-    assert kit.log.delete_records(-1) == 10
+        delete_records(kit.log, 11)
+    assert delete_records(kit.log, -1) == 10
     assert kit.restart().log_start_offset == 10

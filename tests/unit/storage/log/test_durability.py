@@ -293,34 +293,34 @@ def test_acknowledgements_do_not_wait_for_a_segment_to_be_sealed() -> None:
     log = kit.log
     while len(log.segments) < 2:
         kit.append(n=5)
-    sealing = log.begin_flush()
+    sealing = log.durability.begin_flush()
     assert sealing is not None
     sealing.run()
-    log.end_flush(sealing, None)
+    log.durability.end_flush(sealing, None)
     assert log.high_watermark == log.log_end_offset
-    assert log.recovery_point == 0
+    assert log.durability.recovery_point == 0
     while len(log.segments) < 3:
         kit.append(n=5)
-    second = log.begin_flush()
+    second = log.durability.begin_flush()
     assert second is not None
     assert second.tidied is None
     second.run()
-    log.end_flush(second, None)
+    log.durability.end_flush(second, None)
     assert log.high_watermark == log.log_end_offset
-    assert (log.recovery_point, log.deletable_end, log.settled_end) == (0, 0, 0)
+    assert (log.durability.recovery_point, log.durability.deletable_end, log.settled_end) == (0, 0, 0)
     assert sealing.tidied is not None
     sealing.tidy()
     sealing.tidied(sealing)
-    assert log.recovery_point == sealing.end_offset < log.log_end_offset
-    third = log.begin_flush()  # the segment that was rolled meanwhile
+    assert log.durability.recovery_point == sealing.end_offset < log.log_end_offset
+    third = log.durability.begin_flush()  # the segment that was rolled meanwhile
     assert third is not None
     third.run()
-    log.end_flush(third, None)
+    log.durability.end_flush(third, None)
     assert third.tidied is not None
     third.tidy()
     third.tidied(third)
-    assert log.recovery_point == log.settled_end == log.log_end_offset
-    assert log.begin_flush() is None
+    assert log.durability.recovery_point == log.settled_end == log.log_end_offset
+    assert log.durability.begin_flush() is None
 
 
 def test_segments_of_a_flush_under_way_are_left_alone() -> None:
@@ -329,20 +329,20 @@ def test_segments_of_a_flush_under_way_are_left_alone() -> None:
     log = kit.log
     while len(log.segments) < 3:
         kit.append(n=5)
-    job = log.begin_flush()
+    job = log.durability.begin_flush()
     assert job is not None
-    assert (log.deletable_end, log.settled_end) == (0, 0)
+    assert (log.durability.deletable_end, log.settled_end) == (0, 0)
     job.run()
-    log.end_flush(job, None)
+    log.durability.end_flush(job, None)
     assert log.high_watermark == log.log_end_offset
-    assert (log.deletable_end, log.settled_end) == (0, 0)
+    assert (log.durability.deletable_end, log.settled_end) == (0, 0)
     assert job.tidied is not None
     job.tidy()
     job.tidied(job)
-    assert log.deletable_end == log.settled_end == log.log_end_offset
+    assert log.durability.deletable_end == log.settled_end == log.log_end_offset
     log.roll(T0)
     assert log.settled_end == log.segments[2].base_offset
-    assert log.deletable_end == log.log_end_offset
+    assert log.durability.deletable_end == log.log_end_offset
 
 
 def test_a_segment_deleted_between_roll_and_flush_is_not_asked_for() -> None:
@@ -356,7 +356,7 @@ def test_a_segment_deleted_between_roll_and_flush_is_not_asked_for() -> None:
     log.segments.remove_oldest(2, T0, 0)
     flusher.flush()
     assert log.offline is None
-    assert log.recovery_point == log.log_end_offset
+    assert log.durability.recovery_point == log.log_end_offset
 
 
 def test_a_sealed_segment_is_not_read_again_after_a_kill() -> None:

@@ -14,6 +14,7 @@ from oncelog.storage.log.flush import InlineFlusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.log.producer_state import ProducerStateEntry
 from support.golden_storage import facts, unpack
+from support.storage_kit import offset_for_timestamp
 
 pytestmark = pytest.mark.unit
 
@@ -51,7 +52,7 @@ def check(log: Log, known: dict[str, object], served: dict[str, object] | None) 
     aborted = [tuple(entry) for segment in log.segments for entry in log.reader.checked_aborted(segment)]
     assert aborted == [(e["pid"], e["first"], e["marker"], e["lastStableOffset"]) for e in known["abortedTxns"]]  # type: ignore[attr-defined]
     if served is not None:
-        offset, timestamp, _ = log.offset_for_timestamp(-3, 0)
+        offset, timestamp, _ = offset_for_timestamp(log, -3, 0)
         assert [timestamp, offset] == served["maxTimestamp"]
         assert list(log.end_offset_for_epoch(0)) == served["leaderEpoch0End"]
 

@@ -19,6 +19,7 @@ from oncelog.protocol.records import iter_records
 from oncelog.storage.audit.verify import verify
 from support.damage_sweep import ACTIVE, LEFTOVERS, Damage, Values, damages, fill_sweep, inflict
 from support.stock_reader import batches, shown
+from support.storage_kit import offset_for_timestamp
 from support.txn_directory import OTHER, TxnDirectory
 
 pytestmark = pytest.mark.unit
@@ -165,7 +166,7 @@ def wrong_times(served: TxnDirectory) -> list[str]:
             problems.append(f"offset {record.offset} leads elsewhere")
     for timestamp in sorted({record.timestamp for record in records}):
         wanted = next(record.offset for record in records if record.timestamp >= timestamp)
-        offset, _, _ = log.offset_for_timestamp(timestamp, 0)
+        offset, _, _ = offset_for_timestamp(log, timestamp, 0)
         if offset > wanted or offset < log.log_start_offset:
             problems.append(f"time {timestamp} leads to {offset} instead of {wanted}")
     return problems[:3]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from oncelog.storage.audit.verify import verify
 from support.damage import Partition
-from support.storage_kit import TP, Kit, offsets
+from support.storage_kit import TP, Kit, offset_for_timestamp, offsets
 
 pytestmark = pytest.mark.unit
 SEALED, ACTIVE = 0, -1
@@ -27,7 +27,7 @@ def filled(tmp_path: Path, *, falling: bool = False) -> Kit:
 
 def times(kit: Kit) -> list[int]:
     first = kit.clock.now_ms - 400
-    return [kit.log.offset_for_timestamp(first + number, 0)[0] for number in range(1, 401)]
+    return [offset_for_timestamp(kit.log, first + number, 0)[0] for number in range(1, 401)]
 
 
 def file(kit: Kit, suffix: str, slot: int) -> Path:
@@ -105,7 +105,7 @@ def test_a_time_entry_that_lies_is_found_by_its_user(tmp_path: Path, entry: int,
 def test_times_that_fall_are_no_damage(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     kit = filled(tmp_path, falling=True)
     kit.restart()
-    assert kit.log.offset_for_timestamp(-3, 0)[0] == 0
+    assert offset_for_timestamp(kit.log, -3, 0)[0] == 0
     assert not caplog.messages
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from oncelog.protocol.records import iter_headers
 from oncelog.storage.log.log import Log
-from support.storage_kit import Kit, offsets
+from oncelog.storage.upkeep.retention import delete_records
+from support.storage_kit import Kit, offset_for_timestamp, offsets
 
 pytestmark = pytest.mark.unit
 
@@ -103,13 +104,13 @@ def test_case_50_index_missing_or_garbage(tmp_path: Path, clean: bool, slot: int
 @spoil
 def test_case_51_timeindex_missing_or_garbage(tmp_path: Path, clean: bool, slot: int, how: str) -> None:
     kit = filled(tmp_path)
-    before, newest = state(kit.log), kit.log.offset_for_timestamp(-3, 0)
+    before, newest = state(kit.log), offset_for_timestamp(kit.log, -3, 0)
     stop(kit, clean)
     spoilt(logs(kit)[slot].with_suffix(".timeindex"), how)
     kit.start()
     assert state(kit.log) == before
-    assert kit.log.offset_for_timestamp(-3, 0) == newest
-    assert kit.log.offset_for_timestamp(kit.clock.now_ms, 0)[0] == 0
+    assert offset_for_timestamp(kit.log, -3, 0) == newest
+    assert offset_for_timestamp(kit.log, kit.clock.now_ms, 0)[0] == 0
 
 
 @both
@@ -302,7 +303,7 @@ def test_case_57_log_start_beyond_the_end_is_refused(tmp_path: Path, clean: bool
 @both
 def test_case_57_log_start_mid_segment(tmp_path: Path, clean: bool) -> None:
     kit = filled(tmp_path)
-    kit.log.delete_records(9)
+    delete_records(kit.log, 9)
     stop(kit, clean)
     kit.start()
     assert kit.log.log_start_offset == 9
