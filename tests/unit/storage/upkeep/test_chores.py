@@ -77,7 +77,8 @@ def test_cases_65_66_compaction_keeps_the_newest_and_hides_the_aborted(tmp_path:
     maintain(kit)
     assert kit.log.size_bytes() < size / 2
     assert kit.log.log_end_offset == end
-    for log in (kit.log, kit.restart(), kit.kill_and_start()):
+    for opened in (lambda: kit.log, kit.restart, kit.kill_and_start):
+        log = opened()
         seen = offsets(log, 1)
         assert seen[-1] == end - 1
         assert log.state.get(7).last_sequence == 39  # type: ignore[union-attr]
