@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from oncelog.broker.auth.authorizer import Authorizer, Store, parse_super_users
+from oncelog.broker.auth.config import AuthConfig, listener_value, listener_values
 from oncelog.broker.auth.jaas import plain_users
 from oncelog.broker.auth.sasl import SaslSettings
 from oncelog.broker.auth.scram import ScramCredentials
-from oncelog.broker.auth.settings import AuthConfig, listener_value, listener_values
 from oncelog.protocol.config_def import parse_settings
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from oncelog.broker.auth.config import AuthConfig, listener_values
 from oncelog.broker.auth.mechanisms import ANONYMOUS
-from oncelog.broker.auth.settings import AuthConfig, listener_values
 from oncelog.protocol.config_def import parse_settings
 from oncelog.protocol.errors import ErrorCode, KafkaError
 

@@ -101,7 +101,7 @@ def _fail(message: str) -> int:
 
 
 def _run(values: dict[str, str], directory: Path, accept_data_loss: bool) -> int:
-    from oncelog.broker.settings.broker import load
+    from oncelog.broker.settings.load import load
 
     settings = load(values)
     with asyncio.Runner(loop_factory=new_loop) as runner:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from oncelog.broker.settings.broker import ServerConfig
+    from oncelog.broker.settings.server import ServerConfig
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ANY_ADDRESS = "0.0.0.0"

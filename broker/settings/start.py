@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from oncelog.broker.settings.broker import merge
 from oncelog.broker.settings.listeners import ANY_ADDRESS, Endpoint, parse_endpoints, refusal
+from oncelog.broker.settings.sources import merge
 
 DEFAULT_PORT = 9092
 

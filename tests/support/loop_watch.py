@@ -15,7 +15,7 @@ import pytest
 from oncelog.broker.lifecycle import Broker
 from oncelog.broker.process.file_limits import claim
 from oncelog.broker.process.garbage import keep_collections_short
-from oncelog.broker.settings.broker import load
+from oncelog.broker.settings.load import load
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.env import system_env
 from oncelog.storage.log.flush import ThreadFlusher

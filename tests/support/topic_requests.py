@@ -14,8 +14,9 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.auth.sasl import ANONYMOUS
 from oncelog.broker.context import RequestContext
 from oncelog.broker.net.turns import at_once
-from oncelog.broker.settings.broker import SECTIONS, ServerConfig
+from oncelog.broker.settings.broker import SECTIONS
 from oncelog.broker.settings.dynamic import DynamicConfig
+from oncelog.broker.settings.server import ServerConfig
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

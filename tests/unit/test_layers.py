@@ -126,6 +126,53 @@ def test_coordinator_reaches_the_log_in_few_places() -> None:
     assert not reaching & PURE, reaching
 
 
+# Rooms in which no module needs another that needs it, not even for types or inside a function.
+WITHOUT_CIRCLES = ("coordinator", "broker/settings")
+MOST_LINES = 400
+
+
+def needs(room: str) -> dict[str, set[str]]:
+    """Module -> modules of the room that it imports, by dotted name."""
+    modules = {dotted(path): path for path in sources(room)}
+    found: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        names = {name for _, name in imports(path)}
+        for node in ast.walk(ast.parse(path.read_text("utf-8"), str(path))):
+            if isinstance(node, ast.ImportFrom):
+                names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        found[module] = names & modules.keys() - {module}
+    return found
+
+
+def dotted(path: Path) -> str:
+    return "oncelog." + name_of(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def circle_in(graph: dict[str, set[str]]) -> set[str]:
+    """What is left when modules that need nobody, or whom nobody needs, are taken away until there are none."""
+    left = {module: set(names) for module, names in graph.items()}
+    while True:
+        needed = set[str]().union(*left.values())
+        free = {module for module, names in left.items() if not names or module not in needed}
+        if not free:
+            return left.keys() - free
+        left = {module: names - free for module, names in left.items() if module not in free}
+
+
+@pytest.mark.parametrize("room", WITHOUT_CIRCLES)
+def test_no_circles(room: str) -> None:
+    assert sorted(circle_in(needs(room))) == []
+
+
+def test_a_circle_would_be_seen() -> None:
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == {"b", "c"}
+
+
+@pytest.mark.parametrize("path", sources(*WITHOUT_CIRCLES), ids=name_of)
+def test_modules_are_short(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= MOST_LINES
+
+
 def test_importing_messages_starts_no_kafka_client() -> None:
     """kafka-python's package starts its client half when imported, which takes 200 ms; our door goes around it."""
     import subprocess

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from oncelog.broker.auth.settings import listener_value
+from oncelog.broker.auth.config import listener_value
 
 pytestmark = pytest.mark.unit
 

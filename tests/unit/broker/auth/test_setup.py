@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from oncelog.broker.auth.settings import AuthConfig
+from oncelog.broker.auth.config import AuthConfig
 from oncelog.broker.auth.setup import new_authorizer, new_sasl_settings
 from oncelog.protocol.config_def import parse_settings
 from oncelog.protocol.errors import KafkaError

@@ -8,8 +8,8 @@ import time
 import pytest
 from oncelog.broker.net import refusals
 from oncelog.broker.net.connection_quotas import ConnectionQuotas, resolved
-from oncelog.broker.settings.broker import load
 from oncelog.broker.settings.checks import parse_overrides
+from oncelog.broker.settings.load import load
 from oncelog.protocol.errors import KafkaError
 from support.certificates import Authority, openssl
 from support.process import wait_until

@@ -30,8 +30,8 @@ from oncelog.broker.net.connection_quotas import ConnectionQuotas
 from oncelog.broker.net.dispatch import ApiRegistry
 from oncelog.broker.net.listener import Listener
 from oncelog.broker.net.requests import RequestHandler
-from oncelog.broker.settings.broker import load
 from oncelog.broker.settings.listeners import ListenerConfig
+from oncelog.broker.settings.load import load
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.storage.env import system_env

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from oncelog.broker.settings.broker import load, merge, read_properties
+from oncelog.broker.settings.load import load
+from oncelog.broker.settings.sources import merge, read_properties
 from oncelog.protocol.errors import KafkaError
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from oncelog.broker.settings.broker import merge
 from oncelog.broker.settings.environment import settings_in
+from oncelog.broker.settings.sources import merge
 from oncelog.protocol.errors import KafkaError
 
 pytestmark = pytest.mark.unit

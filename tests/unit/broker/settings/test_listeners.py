@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from oncelog.broker.settings.broker import load
 from oncelog.broker.settings.listeners import ListenerConfig
+from oncelog.broker.settings.load import load
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 pytestmark = pytest.mark.unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from oncelog.broker.settings.broker import load
+from oncelog.broker.settings.load import load
 from oncelog.broker.settings.start import data_directory, start_settings
 from oncelog.protocol.errors import KafkaError
 
