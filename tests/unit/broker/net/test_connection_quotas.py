@@ -13,7 +13,7 @@ from oncelog.broker.settings.load import load
 from oncelog.protocol.errors import KafkaError
 from support.certificates import Authority, openssl
 from support.process import wait_until
-from tests.unit.broker.auth.test_listener import Running
+from support.secured_listener import Running
 
 pytestmark = pytest.mark.unit
 

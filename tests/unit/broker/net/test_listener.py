@@ -2,54 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import shutil
 import socket
 import ssl
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from oncelog.broker.auth.authorizer import Authorizer
-from oncelog.broker.auth.sasl import SaslSettings
-from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credential_of, salted_password
-from oncelog.broker.auth.tls import peer_principal, principal_mapper, server_context
 from oncelog.broker.commands.client.sasl import conversation
-from oncelog.broker.commands.client.wire import ConnectFailure, Security, WireClient
+from oncelog.broker.commands.client.wire import ConnectFailure, WireClient
 from oncelog.broker.commands.ready import ready
-from oncelog.broker.commands.serve import new_loop
-from oncelog.broker.context import BrokerContext
 from oncelog.broker.net import refusals
 from oncelog.broker.net.connection import Connection
-from oncelog.broker.net.connection_quotas import ConnectionQuotas
-from oncelog.broker.net.dispatch import ApiRegistry
-from oncelog.broker.net.listener import Listener
-from oncelog.broker.net.requests import RequestHandler
-from oncelog.broker.settings.listeners import ListenerConfig
-from oncelog.broker.settings.load import load
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.storage.env import system_env
 from support.process import wait_until
+from support.secured_listener import Running, users
 
 pytestmark = pytest.mark.unit
-SALT = b"0123456789abcdef"
-
-
-class Store:
-    def __init__(self) -> None:
-        self.sections: dict[str, dict[str, Any]] = {}
-
-    def section(self, name: str) -> dict[str, Any]:
-        return dict(self.sections.get(name, {}))
-
-    def put(self, section: str, key: str, value: Any) -> None:
-        self.sections.setdefault(section, {})[key] = value
 
 
 class FakeTransport:
@@ -71,55 +45,6 @@ class FakeTransport:
     def close(self) -> None: ...
 
 
-class Running:
-    """One listener on a free port, its loop in a thread of its own."""
-
-    def __init__(
-        self,
-        *,
-        security: str = "SASL_PLAINTEXT",
-        max_reauth_ms: int = 0,
-        tls: dict[str, str] | None = None,
-        quotas: ConnectionQuotas | None = None,
-    ) -> None:
-        self.context = BrokerContext()
-        self.context.env = system_env()
-        self.context.store = Store()  # type: ignore[assignment]
-        self.context.config = load({})
-        self.context.apis = ApiRegistry()
-        self.context.authorizer = Authorizer(self.context.store, ("User:alice", "User:CN=localhost"))
-        self.context.scram_credentials = credentials = ScramCredentials(self.context.store)
-        for mechanism in ScramMechanism:
-            salted = salted_password(mechanism, "secret", SALT, 4096)
-            credentials.set("alice", mechanism, credential_of(mechanism, SALT, 4096, salted))
-        mechanisms = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-        sasl = SaslSettings(mechanisms, {"alice": "secret", "bob": "x"}, credentials, max_reauth_ms, failure_delay_ms=50)
-        mapper = principal_mapper(("DEFAULT",))
-        self.listener = Listener(
-            ListenerConfig("L", "127.0.0.1", 0, security),
-            RequestHandler(self.context),
-            max_frame_bytes=1 << 20,
-            quotas=quotas or ConnectionQuotas(),
-            tls=server_context(tls, "L") if tls else None,
-            map_principal=lambda certificate: peer_principal(certificate, mapper),
-            sasl=sasl if security.startswith("SASL") else None,
-        )
-        self.loop = new_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever)
-        self.thread.start()
-        asyncio.run_coroutine_threadsafe(self.listener.open(), self.loop).result(5)
-
-    def close(self) -> None:
-        asyncio.run_coroutine_threadsafe(self.listener.close(), self.loop).result(5)
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(5)
-        self.loop.run_until_complete(asyncio.sleep(0))
-        self.loop.close()
-
-    def client(self, **security: Any) -> WireClient:
-        return WireClient("127.0.0.1", self.listener.port, security=Security(**security), timeout_s=5)
-
-
 @pytest.fixture
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     fresh = refusals.RefusalLog(refusals._log.warning, time.monotonic)  # what earlier tests told is told again
@@ -127,11 +52,6 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     made = Running()
     yield made
     made.close()
-
-
-def users(client: WireClient) -> int:
-    """Error code of an administrative request: 0 for a super user, 31 for others."""
-    return int(client.send(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, messages.DescribeUserScramCredentialsRequest(users=None)).error_code)
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])

@@ -16,7 +16,7 @@ from oncelog.broker.commands.ready import ready
 from oncelog.broker.net import refusals, tls_layer
 from support.certificates import Authority, openssl
 from support.process import wait_until
-from tests.unit.broker.auth.test_listener import Running, users
+from support.secured_listener import Running, users
 
 pytestmark = [pytest.mark.unit, pytest.mark.skipif(openssl() is None, reason="no openssl to make certificates with")]
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
