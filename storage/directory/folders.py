@@ -20,7 +20,7 @@ from oncelog.storage.directory.topic import TOPIC_FILE, Topic
 from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files.checkpoints import PARTITION_METADATA, read_topic_id, topic_id_text
 from oncelog.storage.log.flush import FlushJob
-from oncelog.storage.log.segment import file_name
+from oncelog.storage.log.segment_file import file_name
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

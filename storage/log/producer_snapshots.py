@@ -16,7 +16,8 @@ from oncelog.protocol.primitives import crc32c
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files.snapshot import WINDOW_NAME, decode_snapshot, decode_window, encode_snapshot, encode_window
 from oncelog.storage.files.twin_file import frame, parse_frame
-from oncelog.storage.log.segment import Segment, file_name
+from oncelog.storage.log.segment import Segment
+from oncelog.storage.log.segment_file import file_name
 
 VOUCHER_NAME = "oncelog.txnindexes"
 

@@ -1,4 +1,4 @@
-"""One segment of a log: the `.log` file with its indexes (Kafka's `LogSegment`).
+"""One segment of a log: the `.log` file (`segment_file.py`) with its indexes, read by offset and by timestamp (Kafka's `LogSegment`).
 
 Indexes are loaded when first needed and never trusted: an offset entry must lead to the batch it names, else the index is built again
 from the batch headers. New entries stay in memory until the segment is sealed or closed; after a crash the segment is read again anyway.
@@ -7,13 +7,13 @@ from the batch headers. New entries stay in memory until the segment is sealed o
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
 from oncelog.protocol.primitives import crc32c
-from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
+from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, parse_header
 from oncelog.storage.env import Buffer
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.files.leader_epochs import LeaderEpochs
@@ -23,17 +23,11 @@ from oncelog.storage.files.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from oncelog.storage.files.time_index import TimeIndex
 from oncelog.storage.files.txn_index import ENTRY_BYTES as TXN_ENTRY_BYTES
 from oncelog.storage.files.txn_index import AbortedTxn, encode_aborted, parse_aborted
+from oncelog.storage.log.segment_file import SCAN_BYTES, SegmentFile
 from oncelog.storage.log.stored_records import StoredRecords, find_end
 
-SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 MAX_RELATIVE_OFFSET = 2**31 - 1
-PREALLOCATE_BYTES = 64 << 20
-_PREALLOCATE_FROM = 1 << 20
 _WINDOW_BYTES = 8192
-_SCAN_BYTES = 1 << 20
-_LARGE_BATCH_BYTES = 4096
-_ENTRY = Struct(">ii")
-_TIME_ENTRY = Struct(">qi")
 _WALK = Struct(">qi11xi")  # base offset, batch length, last offset delta
 
 _log = logging.getLogger(__name__)
@@ -47,11 +41,6 @@ class DamagedSegment(OSError):
         self.segment = segment
 
 
-def file_name(offset: int, suffix: str) -> str:
-    """`00000000000000000042.log`"""
-    return f"{offset:020d}{suffix}"
-
-
 class StoredBatch(NamedTuple):
     """What an index needs to know of a batch."""
 
@@ -61,27 +50,21 @@ class StoredBatch(NamedTuple):
     max_timestamp: int
 
 
-class Segment:
-    """`size` is the length of the `.log` that holds whole batches; bytes behind it do not count."""
+class Segment(SegmentFile):
+    """The file by offset and by timestamp."""
 
     __slots__ = (
         "_aborted",
-        "_allocated",
-        "_descriptors",
         "_first_timestamp",
         "_index",
         "_time_index",
-        "base_offset",
         "bytes_since_index",
         "created_ms",
         "damaged_at",
         "epochs",
-        "folder",
         "index_interval_bytes",
-        "log_path",
         "max_timestamp",
         "max_timestamp_offset",
-        "size",
         "trusted_from",
         "txn_index_checked",
         "walked_to",
@@ -89,12 +72,8 @@ class Segment:
     )
 
     def __init__(self, descriptors: Descriptors, folder: Path, base_offset: int, size: int, index_interval_bytes: int) -> None:
-        self._descriptors = descriptors
-        self.folder = folder
-        self.base_offset = base_offset
-        self.size = size
+        super().__init__(descriptors, folder, base_offset, size)
         self.index_interval_bytes = index_interval_bytes
-        self.log_path = f"{folder}/{base_offset:020d}.log"
         self.bytes_since_index = 0
         self.created_ms = 0
         self.max_timestamp: int | None = None  # None: ask the time index
@@ -106,7 +85,6 @@ class Segment:
         self.trusted_from = size  # bytes from here on were written or checked by this process
         self.walked_to = 0  # and those below here were looked at when they were first read
         self._first_timestamp: int | None = None
-        self._allocated = 0
         self._index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._aborted: list[AbortedTxn] | None = None
@@ -115,11 +93,7 @@ class Segment:
     def create(cls, descriptors: Descriptors, folder: Path, base_offset: int, index_interval_bytes: int, now_ms: int) -> Segment:
         """An empty segment; its `.log` exists afterwards, leftovers of that name are gone. Raises OSError."""
         segment = cls.new(descriptors, folder, base_offset, index_interval_bytes, now_ms)
-        for suffix in SUFFIXES:
-            path = segment.path(suffix)
-            if descriptors.fs.exists(path):
-                descriptors.forget(str(path))
-                descriptors.fs.unlink(path)
+        segment.remove()
         descriptors.get(segment.log_path, create=True)
         return segment
 
@@ -134,9 +108,6 @@ class Segment:
         segment.txn_index_checked = True
         return segment
 
-    def path(self, suffix: str) -> Path:
-        return self.folder / file_name(self.base_offset, suffix)
-
     def __repr__(self) -> str:
         return f"Segment(base_offset={self.base_offset}, size={self.size})"
 
@@ -146,7 +117,7 @@ class Segment:
     def index(self) -> OffsetIndex:
         if self._index is None:
             self._index = OffsetIndex.parse(self._read_or_empty(".index"), self.base_offset, self.size)
-            if self._index is None or (self.size > 0 and not self._lands(*self._last_entry())):
+            if self._index is None or (self.size > 0 and not self.leads_to(*self._last_entry())):
                 self.rebuild_indexes("offset index is damaged")
         assert self._index is not None
         return self._index
@@ -179,15 +150,15 @@ class Segment:
         self.txn_index_checked = True
         path = self.path(".txnindex")
         if entries:
-            self._descriptors.fs.write_atomic(path, encode_aborted(entries))
-        elif self._descriptors.fs.exists(path):
-            self._descriptors.fs.unlink(path)
+            self.descriptors.fs.write_atomic(path, encode_aborted(entries))
+        elif self.descriptors.fs.exists(path):
+            self.descriptors.fs.unlink(path)
 
     def append_aborted(self, entry: AbortedTxn) -> None:
         """Add one; in memory even when the file cannot be written. Raises OSError."""
         entries = self.aborted
         entries.append(entry)
-        file = self._descriptors.fs.open(self.path(".txnindex"), create=True)
+        file = self.descriptors.fs.open(self.path(".txnindex"), create=True)
         try:
             file.pwrite([entry.encode()], (len(entries) - 1) * TXN_ENTRY_BYTES)
         finally:
@@ -201,7 +172,7 @@ class Segment:
         self.save_indexes(final=True)
 
     def fill_indexes(self, batches: Iterable[StoredBatch]) -> None:
-        """Begin both indexes again and put `batches`, which are all that the segment has, in by the rule of `account`."""
+        """Begin both indexes again and put `batches`, which are all that the segment has, in by the rule of `append`."""
         index, time_index = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
         since, newest, newest_offset = 0, -1, self.base_offset
         for position, size, last_offset, max_timestamp in batches:
@@ -215,18 +186,6 @@ class Segment:
         self._index, self._time_index = index, time_index
         self.bytes_since_index, self.max_timestamp, self.max_timestamp_offset = since, newest, newest_offset
 
-    def account(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """A batch stands at `position` (the rule of `LogSegment.append`)."""
-        if self.max_timestamp is None:
-            self.max_timestamp, self.max_timestamp_offset = self.time_index.last
-        if max_timestamp > self.max_timestamp:
-            self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
-        if self.bytes_since_index > self.index_interval_bytes:
-            self.index.append(last_offset, position)
-            self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
-            self.bytes_since_index = 0
-        self.bytes_since_index += size
-
     def save_indexes(self, *, final: bool, sync: bool = False) -> None:
         """Write what the files lack; `final` adds the last time entry and trims both to their entries. Raises OSError."""
         if final and self._time_index is not None and self.max_timestamp is not None:
@@ -237,7 +196,7 @@ class Segment:
         ):
             if index is None:
                 continue
-            file = self._descriptors.fs.open(self.path(suffix), create=True)
+            file = self.descriptors.fs.open(self.path(suffix), create=True)
             try:
                 data = index.encode(index.saved)
                 if data:
@@ -256,26 +215,20 @@ class Segment:
 
     def seal_files(self, *, trim: bool) -> None:
         """Indexes and txn index to disk, reserved space given back; on any thread, nobody appends. Raises OSError."""
-        if trim and self._allocated > self.size:
-            file = self._descriptors.fs.open(Path(self.log_path))
-            try:
-                file.truncate(self.size)
-                file.datasync()
-            finally:
-                file.close()
-            self._allocated = 0
+        if trim:
+            self.trim_sealed()
         self.sync_indexes()
-        self._descriptors.fs.sync_dir(self.folder)
+        self.descriptors.fs.sync_dir(self.folder)
 
     def sync_indexes(self) -> None:
         """All three indexes, complete and durable. Raises OSError."""
         self.save_indexes(final=True, sync=True)
         if not self.aborted:
             return
-        if not self._descriptors.fs.exists(self.path(".txnindex")):
+        if not self.descriptors.fs.exists(self.path(".txnindex")):
             self.replace_aborted(self.aborted)
             return
-        file = self._descriptors.fs.open(self.path(".txnindex"))
+        file = self.descriptors.fs.open(self.path(".txnindex"))
         try:
             file.datasync()
         finally:
@@ -290,17 +243,18 @@ class Segment:
 
     def _read_or_empty(self, suffix: str) -> bytes:
         try:
-            return self._descriptors.fs.read(self.path(suffix))
+            return self.descriptors.fs.read(self.path(suffix))
         except FileNotFoundError:
             return b""
 
     def _last_entry(self) -> tuple[int, int]:
+        """(position, last offset)"""
         assert self._index is not None
         if not len(self._index):
-            return -1, 0
-        return self.base_offset + self._index.offsets[-1], self._index.positions[-1]
+            return 0, -1
+        return self._index.positions[-1], self.base_offset + self._index.offsets[-1]
 
-    def _lands(self, last_offset: int, position: int) -> bool:
+    def leads_to(self, position: int, last_offset: int) -> bool:
         """True when the batch at `position` ends at `last_offset` (-1: the first batch of the file)."""
         if last_offset < 0:
             return True
@@ -319,78 +273,21 @@ class Segment:
     # -- writing
 
     def append(self, buffers: Sequence[Buffer], size: int, last_offset: int, max_timestamp: int, limit_bytes: int) -> int:
-        """Write one batch at the end; its position. Raises OSError, then the file is as long as before."""
-        position = self.size
-        file = self._descriptors.get(self.log_path)
-        if position + size > self._allocated and position + size > _PREALLOCATE_FROM:
-            self._allocated = max(min(position + PREALLOCATE_BYTES, limit_bytes), position + size)
-            file.allocate(self._allocated)
-        try:
-            file.pwrite(buffers, position)
-        except OSError:
-            file.truncate(position)
-            self._allocated = 0
-            raise
-        self.size = position + size
-        self.account(position, size, last_offset, max_timestamp)
-        return position
+        """Write one batch at the end; its position. Raises OSError, then the file is as long as before.
 
-    def truncate(self, size: int) -> None:
-        """Cut the `.log`, and the space reserved behind it. Raises OSError."""
-        self._descriptors.get(self.log_path).truncate(size)
-        self.size = size
-        self._allocated = 0
-
-    def cut(self, size: int) -> None:
-        """`truncate`, durably: else a power cut could bring back old batches behind the next ones. Raises OSError."""
-        self.truncate(size)
-        self._descriptors.get(self.log_path).datasync()
-
-    def trim(self) -> None:
-        """Give back the space reserved ahead of the writer. Raises OSError."""
-        if self._allocated > self.size:
-            self.truncate(self.size)
-
-    # -- mending, before the log is open
-
-    def last_saved_entry(self) -> tuple[int, int] | None:
-        """(position, last offset) of the last entry of the `.index` file, read alone; None when the file cannot be right.
-
-        A log without entries begins at (0, -1).
+        The indexes get their entries by the rule of `LogSegment.append`.
         """
-        data = self._last_bytes(".index", OFFSET_ENTRY_BYTES)
-        if data is None or self.size == 0:
-            return None
-        if not data:
-            return 0, -1
-        relative, position = _ENTRY.unpack(data)
-        return (position, self.base_offset + relative) if 0 <= position < self.size else None
-
-    def last_saved_time(self) -> tuple[int, int] | None:
-        """(timestamp, offset) of the last entry of the `.timeindex` file, read alone; None when the file cannot be right."""
-        data = self._last_bytes(".timeindex", TIME_ENTRY_BYTES)
-        if not data:
-            return None
-        timestamp, relative = _TIME_ENTRY.unpack(data)
-        return (timestamp, self.base_offset + relative) if relative >= 0 else None
-
-    def _last_bytes(self, suffix: str, count: int) -> bytes | None:
-        """The last `count` bytes of an index; b"" when it is empty, None when it is missing or no multiple of them."""
-        fs = self._descriptors.fs
-        path = self.path(suffix)
-        if not fs.exists(path):
-            return None
-        file = fs.open(path, writable=False)
-        try:
-            size = file.size()
-            if size % count:
-                return None
-            return file.pread(count, size - count) if size else b""
-        finally:
-            file.close()
-
-    def leads_to(self, position: int, last_offset: int) -> bool:
-        return self._lands(last_offset, position)
+        position = self.write(buffers, size, limit_bytes)
+        if self.max_timestamp is None:
+            self.max_timestamp, self.max_timestamp_offset = self.time_index.last
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
+        if self.bytes_since_index > self.index_interval_bytes:
+            self.index.append(last_offset, position)
+            self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
+            self.bytes_since_index = 0
+        self.bytes_since_index += size
+        return position
 
     def resume(self, tail: Sequence[StoredBatch]) -> None:
         """Go on behind the batches of `tail`, the first of which is the one of the last index entry."""
@@ -399,104 +296,7 @@ class Segment:
             if batch.max_timestamp > self.largest_timestamp:
                 self.max_timestamp, self.max_timestamp_offset = batch.max_timestamp, batch.last_offset
 
-    def overwrite(self, position: int, data: bytes) -> None:
-        """Mend bytes in place, durably. Raises OSError."""
-        file = self._descriptors.get(self.log_path)
-        file.pwrite([data], position)
-        file.datasync()
-
-    def copy_aside(self, name: str, position: int, end: int) -> Path:
-        """Keep bytes in a plain file of the folder, durably. Raises OSError."""
-        target = self.folder / name
-        self._copy([(position, end)], target)
-        return target
-
-    def set_aside(self) -> Path:
-        """Take the whole segment out of the log; its bytes stay in a plain file. Raises OSError."""
-        target = self.folder / f"quarantine-{self.base_offset:020d}-0-{self.base_offset}"
-        fs = self._descriptors.fs
-        self._descriptors.forget(self.log_path)
-        fs.rename(Path(self.log_path), target)
-        for suffix in SUFFIXES[1:]:
-            if fs.exists(self.path(suffix)):
-                fs.unlink(self.path(suffix))
-        fs.sync_dir(self.folder)
-        return target
-
-    def remove(self) -> None:
-        """Unlink the files of a segment that holds nothing. Raises OSError."""
-        fs = self._descriptors.fs
-        self._descriptors.forget(self.log_path)
-        for suffix in SUFFIXES:
-            if fs.exists(self.path(suffix)):
-                fs.unlink(self.path(suffix))
-
-    def rewrite(self, pieces: Sequence[tuple[int, int] | bytes]) -> None:
-        """Replace the `.log` by ranges of its bytes and others; atomic. Raises OSError."""
-        draft = self.path(".log.cleaned")
-        size = self._copy(pieces, draft)
-        self._descriptors.forget(self.log_path)
-        self._descriptors.fs.rename(draft, Path(self.log_path))
-        self._descriptors.fs.sync_dir(self.folder)
-        self.size = size
-        self._allocated = 0
-
-    def _copy(self, pieces: Sequence[tuple[int, int] | bytes], target: Path) -> int:
-        fs = self._descriptors.fs
-        file = fs.open(target, create=True)
-        try:
-            file.truncate(0)
-            written = 0
-            for what in pieces:
-                if isinstance(what, bytes):
-                    written += file.pwrite([what], written)
-                    continue
-                begin, end = what
-                while begin < end:
-                    piece = self.read_at(begin, min(_SCAN_BYTES, end - begin))
-                    written += file.pwrite([piece], written)
-                    begin += len(piece)
-            file.datasync()
-        finally:
-            file.close()
-        fs.sync_dir(self.folder)
-        return written
-
     # -- reading
-
-    def read_at(self, position: int, size: int) -> bytes:
-        return self._descriptors.get(self.log_path).pread(max(0, min(size, self.size - position)), position)
-
-    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-        """(position, header) of the batches from `position`; ends at the first bytes that cannot be one."""
-        while position + HEADER_SIZE <= self.size:
-            window = self.read_at(position, _SCAN_BYTES)
-            start = 0
-            while start + HEADER_SIZE <= len(window):
-                header = parse_header(window, start)
-                size = header.batch_length + LOG_OVERHEAD
-                if size < HEADER_SIZE or position + start + size > self.size:
-                    return
-                yield position + start, header
-                start += size
-            if start == 0:
-                return
-            position += start
-
-    def heads(self, position: int = 0) -> Iterator[tuple[int, bytes]]:
-        """(position, first 61 bytes) of the batches from `position`, as `headers`; of large batches nothing else is read."""
-        want = _SCAN_BYTES
-        while position + HEADER_SIZE <= self.size:
-            window = self.read_at(position, want)
-            start = size = 0
-            while start + HEADER_SIZE <= len(window):
-                size = int.from_bytes(window[start + 8 : start + 12], "big", signed=True) + LOG_OVERHEAD
-                if size < HEADER_SIZE or position + start + size > self.size:
-                    return
-                yield position + start, window[start : start + HEADER_SIZE]
-                start += size
-            position += start
-            want = _SCAN_BYTES if size < _LARGE_BATCH_BYTES else HEADER_SIZE
 
     def locate(self, offset: int) -> int | None:
         """Position of the first batch whose last offset is >= `offset`; None when all are below. Raises OSError, DamagedSegment."""
@@ -528,7 +328,7 @@ class Segment:
                     raise DamagedSegment(self, position + start)
                 start += length + LOG_OVERHEAD
             position += start
-            window_bytes = _WINDOW_BYTES if start > window_bytes else _SCAN_BYTES
+            window_bytes = _WINDOW_BYTES if start > window_bytes else SCAN_BYTES
         return None
 
     def read(self, position: int, max_bytes: int, end_position: int, *, min_one_message: bool) -> tuple[bytes, int]:
@@ -547,15 +347,17 @@ class Segment:
     ) -> tuple[bytes | StoredRecords, int]:
         """As `read`, but what is longer than `in_memory` bytes stays in the file. Raises OSError, DamagedSegment."""
         limit = min(position + max_bytes, end_position)
-        hold = not self._descriptors.pins_are_many
+        hold = not self.descriptors.pins_are_many
         if limit - position > in_memory:
-            found = find_end(self, position, limit) if hold and (position >= self.trusted_from or limit <= self.walked_to) else None
+            found = (
+                find_end(self, self.index, position, limit) if hold and (position >= self.trusted_from or limit <= self.walked_to) else None
+            )
             if found is not None:
-                return StoredRecords(self._descriptors, self.log_path, position, found[0] - position), found[1]
-            max_bytes = min(max_bytes, _SCAN_BYTES)
+                return StoredRecords(self.descriptors, self.log_path, position, found[0] - position), found[1]
+            max_bytes = min(max_bytes, SCAN_BYTES)
         data, next_offset = self.read(position, max_bytes, end_position, min_one_message=min_one_message)
         if hold and len(data) > in_memory:
-            return StoredRecords(self._descriptors, self.log_path, position, len(data)), next_offset
+            return StoredRecords(self.descriptors, self.log_path, position, len(data)), next_offset
         return data, next_offset
 
     def _read(self, position: int, max_bytes: int, end_position: int, *, min_one_message: bool) -> tuple[bytes, int]:
@@ -592,23 +394,18 @@ class Segment:
     def _last_whole(self, data: bytes, position: int) -> tuple[int, int]:
         """(end of the last whole batch in `data`, offset behind it); the index saves walking all of them."""
         indexed, at = self.index.floor_position(position + len(data))
-        start, next_offset = max(at - position, 0), -1
+        start = max(at - position, 0)
         if 0 < start <= len(data) - HEADER_SIZE and not _ends_at(data, start, indexed):
             self.rebuild_indexes("an offset entry leads to another batch")
             return self._walk(data)
-        while start + HEADER_SIZE <= len(data):
-            base, length, delta = _WALK.unpack_from(data, start)
-            end = start + length + LOG_OVERHEAD
-            if end > len(data) or length < HEADER_SIZE - LOG_OVERHEAD:
-                break
-            start, next_offset = end, base + delta + 1
+        start, next_offset = self._walk(data, start)
         if next_offset < 0 and start > 0:  # the indexed batch itself is cut: walk from the front
             return self._walk(data)
         return start, next_offset
 
     @staticmethod
-    def _walk(data: bytes) -> tuple[int, int]:
-        start, next_offset = 0, -1
+    def _walk(data: bytes, start: int = 0) -> tuple[int, int]:
+        next_offset = -1
         while start + HEADER_SIZE <= len(data):
             base, length, delta = _WALK.unpack_from(data, start)
             end = start + length + LOG_OVERHEAD
@@ -644,24 +441,6 @@ class Segment:
         if (self._first_timestamp is None or self._first_timestamp < 0) and self.size >= HEADER_SIZE:
             self._first_timestamp = parse_header(self.read_at(0, HEADER_SIZE)).max_timestamp
         return -1 if self._first_timestamp is None else self._first_timestamp
-
-    def mtime_ms(self) -> int:
-        return self._descriptors.fs.mtime_ms(Path(self.log_path))
-
-    # -- files
-
-    def rename_files(self, add: str) -> list[Path]:
-        """Give every file of the segment the suffix `add`; the new paths. Raises OSError."""
-        renamed = []
-        fs = self._descriptors.fs
-        self._descriptors.forget(self.log_path)
-        for suffix in SUFFIXES:
-            path = self.path(suffix)
-            if fs.exists(path):
-                target = path.with_name(path.name + add)
-                fs.rename(path, target)
-                renamed.append(target)
-        return renamed
 
 
 def _ends_at(data: bytes, start: int, last_offset: int) -> bool:

@@ -7,13 +7,11 @@ it out of the log meanwhile: they rename or replace files and never change bytes
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING
 
 from oncelog.protocol.records import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD
 from oncelog.storage.files.descriptors import Descriptors
-
-if TYPE_CHECKING:
-    from oncelog.storage.log.segment import Segment
+from oncelog.storage.files.offset_index import OffsetIndex
+from oncelog.storage.log.segment_file import SegmentFile
 
 _WINDOW_BYTES = 8192
 _WALK = Struct(">qi4xBi2xi")  # base offset, batch length, magic, crc, last offset delta
@@ -47,17 +45,17 @@ class StoredRecords:
             self._descriptors.unpin(self._path)
 
 
-def find_end(segment: Segment, position: int, limit: int) -> tuple[int, int] | None:
+def find_end(file: SegmentFile, index: OffsetIndex, position: int, limit: int) -> tuple[int, int] | None:
     """(position behind the last whole batch that ends at or below `limit`, the offset behind it); None when the index is of no help.
 
     `position` is where a batch begins. Raises OSError.
     """
-    last_offset, start = segment.index.entry_below(limit)
+    last_offset, start = index.entry_below(limit)
     if start < position:
         last_offset, start = -1, position
     end, next_offset, first = start, -1, True
     while end + HEADER_SIZE <= limit:
-        window = segment.read_at(end, _WINDOW_BYTES)
+        window = file.read_at(end, _WINDOW_BYTES)
         at = 0
         while at + HEADER_SIZE <= len(window):
             base, length, magic, _crc, delta = _WALK.unpack_from(window, at)

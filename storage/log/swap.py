@@ -15,7 +15,8 @@ from oncelog.storage.env import Buffer, File, FileSystem
 from oncelog.storage.files.offset_index import OffsetIndex
 from oncelog.storage.files.time_index import TimeIndex
 from oncelog.storage.files.txn_index import AbortedTxn, encode_aborted
-from oncelog.storage.log.segment import SUFFIXES, Segment, file_name
+from oncelog.storage.log.segment import Segment
+from oncelog.storage.log.segment_file import SUFFIXES, file_name
 
 CLEANED, SWAP, DELETED = ".cleaned", ".swap", ".deleted"
 _WRITE_BYTES = 1 << 20

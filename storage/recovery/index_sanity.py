@@ -7,9 +7,15 @@ lies is found by whoever follows it (`Segment.locate`, `Segment.time_floor`).
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import NamedTuple
 
+from oncelog.storage.files.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
+from oncelog.storage.files.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from oncelog.storage.log.segment import Segment
+
+_ENTRY = Struct(">ii")
+_TIME_ENTRY = Struct(">qi")
 
 
 class Look(NamedTuple):
@@ -26,7 +32,7 @@ def look_at_indexes(segment: Segment) -> Look:
     """Of a segment that was closed in order. Raises OSError."""
     if segment.size == 0:
         return Look(None, -1, True, None)
-    entry = segment.last_saved_entry()
+    entry = _last_saved_entry(segment)
     if entry is None or not segment.leads_to(*entry):
         return Look(None, -1, False, "offset index is missing or damaged")
     end, behind, largest, fault = -1, 0, -1, None
@@ -37,7 +43,7 @@ def look_at_indexes(segment: Segment) -> Look:
         end, behind = header.next_offset, position + header.size_bytes
         largest = max(largest, header.max_timestamp)
         stamps[header.last_offset] = header.max_timestamp
-    last = segment.last_saved_time()
+    last = _last_saved_time(segment)
     if last is None:
         fault = "time index is missing or damaged"
     elif last[0] < largest:
@@ -45,3 +51,42 @@ def look_at_indexes(segment: Segment) -> Look:
     elif last[1] in stamps and stamps[last[1]] != last[0]:
         fault = "time index is damaged"
     return Look(entry, end, behind == segment.size, fault)
+
+
+def _last_saved_entry(segment: Segment) -> tuple[int, int] | None:
+    """(position, last offset) of the last entry of the `.index` file, read alone; None when the file cannot be right.
+
+    A log without entries begins at (0, -1).
+    """
+    data = _last_bytes(segment, ".index", OFFSET_ENTRY_BYTES)
+    if data is None or segment.size == 0:
+        return None
+    if not data:
+        return 0, -1
+    relative, position = _ENTRY.unpack(data)
+    return (position, segment.base_offset + relative) if 0 <= position < segment.size else None
+
+
+def _last_saved_time(segment: Segment) -> tuple[int, int] | None:
+    """(timestamp, offset) of the last entry of the `.timeindex` file, read alone; None when the file cannot be right."""
+    data = _last_bytes(segment, ".timeindex", TIME_ENTRY_BYTES)
+    if not data:
+        return None
+    timestamp, relative = _TIME_ENTRY.unpack(data)
+    return (timestamp, segment.base_offset + relative) if relative >= 0 else None
+
+
+def _last_bytes(segment: Segment, suffix: str, count: int) -> bytes | None:
+    """The last `count` bytes of an index; b"" when it is empty, None when it is missing or no multiple of them."""
+    fs = segment.descriptors.fs
+    path = segment.path(suffix)
+    if not fs.exists(path):
+        return None
+    file = fs.open(path, writable=False)
+    try:
+        size = file.size()
+        if size % count:
+            return None
+        return file.pread(count, size - count) if size else b""
+    finally:
+        file.close()

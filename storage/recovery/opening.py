@@ -26,7 +26,8 @@ from oncelog.storage.log.flush import Flusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.log.producer_state import ProducerState
 from oncelog.storage.log.replay import state_at
-from oncelog.storage.log.segment import Segment, file_name
+from oncelog.storage.log.segment import Segment
+from oncelog.storage.log.segment_file import file_name
 from oncelog.storage.recovery.epochs import load_epochs, settle_epochs
 from oncelog.storage.recovery.index_sanity import look_at_indexes
 from oncelog.storage.recovery.leftovers import NUMBERED, settle_leftovers

@@ -1,0 +1,202 @@
+"""The `.log` file of a segment: batches back to back, by position (Kafka's `FileRecords`); its indexes only go where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from oncelog.protocol.records import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
+from oncelog.storage.env import Buffer
+from oncelog.storage.files.descriptors import Descriptors
+
+SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
+PREALLOCATE_BYTES = 64 << 20
+SCAN_BYTES = 1 << 20
+_PREALLOCATE_FROM = 1 << 20
+_LARGE_BATCH_BYTES = 4096
+
+
+def file_name(offset: int, suffix: str) -> str:
+    """`00000000000000000042.log`"""
+    return f"{offset:020d}{suffix}"
+
+
+class SegmentFile:
+    """`size` is the length of the `.log` that holds whole batches; bytes behind it do not count."""
+
+    __slots__ = ("_allocated", "base_offset", "descriptors", "folder", "log_path", "size")
+
+    def __init__(self, descriptors: Descriptors, folder: Path, base_offset: int, size: int) -> None:
+        self.descriptors = descriptors
+        self.folder = folder
+        self.base_offset = base_offset
+        self.size = size
+        self.log_path = f"{folder}/{base_offset:020d}.log"
+        self._allocated = 0  # reserved on disk, ahead of the writer
+
+    def path(self, suffix: str) -> Path:
+        return self.folder / file_name(self.base_offset, suffix)
+
+    def mtime_ms(self) -> int:
+        return self.descriptors.fs.mtime_ms(Path(self.log_path))
+
+    # -- reading
+
+    def read_at(self, position: int, size: int) -> bytes:
+        return self.descriptors.get(self.log_path).pread(max(0, min(size, self.size - position)), position)
+
+    def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """(position, header) of the batches from `position`; ends at the first bytes that cannot be one."""
+        while position + HEADER_SIZE <= self.size:
+            window = self.read_at(position, SCAN_BYTES)
+            start = 0
+            while start + HEADER_SIZE <= len(window):
+                header = parse_header(window, start)
+                size = header.batch_length + LOG_OVERHEAD
+                if size < HEADER_SIZE or position + start + size > self.size:
+                    return
+                yield position + start, header
+                start += size
+            if start == 0:
+                return
+            position += start
+
+    def heads(self, position: int = 0) -> Iterator[tuple[int, bytes]]:
+        """(position, first 61 bytes) of the batches from `position`, as `headers`; of large batches nothing else is read."""
+        want = SCAN_BYTES
+        while position + HEADER_SIZE <= self.size:
+            window = self.read_at(position, want)
+            start = size = 0
+            while start + HEADER_SIZE <= len(window):
+                size = int.from_bytes(window[start + 8 : start + 12], "big", signed=True) + LOG_OVERHEAD
+                if size < HEADER_SIZE or position + start + size > self.size:
+                    return
+                yield position + start, window[start : start + HEADER_SIZE]
+                start += size
+            position += start
+            want = SCAN_BYTES if size < _LARGE_BATCH_BYTES else HEADER_SIZE
+
+    # -- writing
+
+    def write(self, buffers: Sequence[Buffer], size: int, limit_bytes: int) -> int:
+        """Put one batch at the end; its position. `limit_bytes`: the file will hardly grow beyond. Raises OSError, then it is as before."""
+        position = self.size
+        file = self.descriptors.get(self.log_path)
+        if position + size > self._allocated and position + size > _PREALLOCATE_FROM:
+            self._allocated = max(min(position + PREALLOCATE_BYTES, limit_bytes), position + size)
+            file.allocate(self._allocated)
+        try:
+            file.pwrite(buffers, position)
+        except OSError:
+            file.truncate(position)
+            self._allocated = 0
+            raise
+        self.size = position + size
+        return position
+
+    def truncate(self, size: int) -> None:
+        """Cut the `.log`, and the space reserved behind it. Raises OSError."""
+        self.descriptors.get(self.log_path).truncate(size)
+        self.size = size
+        self._allocated = 0
+
+    def cut(self, size: int) -> None:
+        """`truncate`, durably: else a power cut could bring back old batches behind the next ones. Raises OSError."""
+        self.truncate(size)
+        self.descriptors.get(self.log_path).datasync()
+
+    def trim(self) -> None:
+        """Give back the space reserved ahead of the writer. Raises OSError."""
+        if self._allocated > self.size:
+            self.truncate(self.size)
+
+    def trim_sealed(self) -> None:
+        """`trim`, durably and on any thread: nobody appends any more. Raises OSError."""
+        if self._allocated > self.size:
+            file = self.descriptors.fs.open(Path(self.log_path))
+            try:
+                file.truncate(self.size)
+                file.datasync()
+            finally:
+                file.close()
+            self._allocated = 0
+
+    # -- mending
+
+    def overwrite(self, position: int, data: bytes) -> None:
+        """Mend bytes in place, durably. Raises OSError."""
+        file = self.descriptors.get(self.log_path)
+        file.pwrite([data], position)
+        file.datasync()
+
+    def rewrite(self, pieces: Sequence[tuple[int, int] | bytes]) -> None:
+        """Replace the `.log` by ranges of its bytes and others; atomic. Raises OSError."""
+        draft = self.path(".log.cleaned")
+        size = self._copy(pieces, draft)
+        self.descriptors.forget(self.log_path)
+        self.descriptors.fs.rename(draft, Path(self.log_path))
+        self.descriptors.fs.sync_dir(self.folder)
+        self.size = size
+        self._allocated = 0
+
+    def _copy(self, pieces: Sequence[tuple[int, int] | bytes], target: Path) -> int:
+        fs = self.descriptors.fs
+        file = fs.open(target, create=True)
+        try:
+            file.truncate(0)
+            written = 0
+            for what in pieces:
+                if isinstance(what, bytes):
+                    written += file.pwrite([what], written)
+                    continue
+                begin, end = what
+                while begin < end:
+                    piece = self.read_at(begin, min(SCAN_BYTES, end - begin))
+                    written += file.pwrite([piece], written)
+                    begin += len(piece)
+            file.datasync()
+        finally:
+            file.close()
+        fs.sync_dir(self.folder)
+        return written
+
+    # -- leaving
+
+    def copy_aside(self, name: str, position: int, end: int) -> Path:
+        """Keep bytes in a plain file of the folder, durably. Raises OSError."""
+        target = self.folder / name
+        self._copy([(position, end)], target)
+        return target
+
+    def set_aside(self) -> Path:
+        """Take the whole segment out of the log; its bytes stay in a plain file. Raises OSError."""
+        target = self.folder / f"quarantine-{self.base_offset:020d}-0-{self.base_offset}"
+        fs = self.descriptors.fs
+        self.descriptors.forget(self.log_path)
+        fs.rename(Path(self.log_path), target)
+        for suffix in SUFFIXES[1:]:
+            if fs.exists(self.path(suffix)):
+                fs.unlink(self.path(suffix))
+        fs.sync_dir(self.folder)
+        return target
+
+    def remove(self) -> None:
+        """Unlink the files of a segment that holds nothing. Raises OSError."""
+        fs = self.descriptors.fs
+        self.descriptors.forget(self.log_path)
+        for suffix in SUFFIXES:
+            if fs.exists(self.path(suffix)):
+                fs.unlink(self.path(suffix))
+
+    def rename_files(self, add: str) -> list[Path]:
+        """Give every file of the segment the suffix `add`; the new paths. Raises OSError."""
+        renamed = []
+        fs = self.descriptors.fs
+        self.descriptors.forget(self.log_path)
+        for suffix in SUFFIXES:
+            path = self.path(suffix)
+            if fs.exists(path):
+                target = path.with_name(path.name + add)
+                fs.rename(path, target)
+                renamed.append(target)
+        return renamed
