@@ -125,7 +125,10 @@ def coordinator_error(error: KafkaError) -> KafkaError:
 
 
 class CoordinatorRuntime(Generic[S]):
-    """All shards of one internal topic. The topic is created by the first write."""
+    """All shards of one internal topic. The topic is created by the first write.
+
+    All are loaded at start. One that came and went while others serve would be one slot filled or emptied, with a `loading` of its own.
+    """
 
     def __init__(
         self,

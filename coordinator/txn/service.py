@@ -173,6 +173,7 @@ class TxnService:
     ) -> tuple[dict[TopicPartition, ErrorCode], LogPosition | None]:
         """May this producer write to these partitions, now, in this turn? Verify (Produce ≤ 11) or add (`implicit_add`).
 
+        Of a coordinator elsewhere this question would be AddPartitionsToTxn v4+, and the append would wait for its answer.
         A partition where a transaction of this pair is open already needs no question. The second value is what the answer to the
         producer has to wait for (`when_durable`). PRODUCER_FENCED is already told as INVALID_PRODUCER_EPOCH; other downgrades by
         version are the handler's.
