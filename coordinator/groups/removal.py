@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from oncelog.coordinator.groups.classic.state import ClassicGroupState
+from oncelog.coordinator.groups.classic.state import ClassicGroupState, GroupEvent
 from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.offsets.state import tombstone
 from oncelog.coordinator.groups.shard import GroupShard, group_tombstone
@@ -54,8 +54,8 @@ class GroupRemoval:
             return _E.GROUP_ID_NOT_FOUND
         if consumer is not None and consumer.members:
             return _E.NON_EMPTY_GROUP
-        if group is not None and group.state is not ClassicGroupState.EMPTY:
-            return _E.NON_EMPTY_GROUP
+        if group is not None and (refusal := group.answer_to(GroupEvent.DELETE)) is not _E.NONE:
+            return refusal
 
         def decide(shard: GroupShard, _now_ms: int) -> Result[ErrorCode]:
             return Result(_E.NONE, self._removal(shard, group_id))

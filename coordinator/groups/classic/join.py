@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oncelog.coordinator.groups.classic.rebalance import current_generation, prepare, rebalance, touch
+from oncelog.coordinator.groups.classic.rebalance import current_generation, rebalance, touch
 from oncelog.coordinator.groups.classic.state import (
+    TRANSITIONS,
     ClassicGroup,
     ClassicGroupState,
     ClassicMember,
+    GroupEvent,
     JoinGroupResult,
     MemberProtocol,
 )
@@ -95,7 +97,7 @@ def _add_and_rebalance(group: ClassicGroup, request: JoinGroup, member_id: str, 
     # A client that gave up while it waited for its first answer would otherwise block the group for ever.
     member.deadline_ms = now_ms + config.new_member_join_timeout_ms
     group.add(member)
-    rebalance(group, now_ms)
+    rebalance(group, GroupEvent.JOIN_NEW, now_ms)
 
 
 def _member(request: JoinGroup, member_id: str) -> ClassicMember:
@@ -116,14 +118,13 @@ def _join_known(group: ClassicGroup, request: JoinGroup, now_ms: int) -> JoinGro
     if error is not ErrorCode.NONE:
         return JoinGroupResult(error, request.member_id)
     member = group.members[request.member_id]
-    unchanged = member.protocols == request.protocols
-    leads = group.leader == member.member_id
-    if group.state is _S.COMPLETING_REBALANCE and unchanged:
+    event = GroupEvent.JOIN_LEADER if group.leader == member.member_id else GroupEvent.JOIN_KNOWN
+    if member.protocols != request.protocols:
+        event = GroupEvent.JOIN_CHANGED
+    if TRANSITIONS[group.state, event].error is ErrorCode.NONE:
         return current_generation(group, member.member_id)  # the first answer was lost
-    if group.state is _S.STABLE and unchanged and not leads:
-        return current_generation(group, member.member_id)
     _update(group, member, request)
-    rebalance(group, now_ms)
+    rebalance(group, event, now_ms)
     return None
 
 
@@ -143,16 +144,14 @@ def _return_static(group: ClassicGroup, request: JoinGroup, now_ms: int) -> Join
     assert request.group_instance_id is not None
     old_leader = group.leader
     replaced = _replace_static(group, request)
-    if group.state is _S.STABLE and group.select_protocol() == group.protocol_name:
+    event = GroupEvent.JOIN_STATIC if group.select_protocol() == group.protocol_name else GroupEvent.JOIN_CHANGED
+    if TRANSITIONS[group.state, event].error is ErrorCode.NONE:
         group.record_due = True
         touch(replaced, now_ms)
         return _skip_rebalance(group, request, old_leader)
     replaced.awaiting_join = True
     replaced.deadline_ms = None
-    if group.state is _S.PREPARING_REBALANCE:
-        rebalance(group, now_ms)
-    else:
-        prepare(group, now_ms)
+    rebalance(group, event, now_ms)
     return None
 
 

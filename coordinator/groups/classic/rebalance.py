@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from oncelog.coordinator.groups.classic.state import (
+    TRANSITIONS,
     ClassicGroup,
     ClassicGroupState,
     ClassicMember,
+    GroupEvent,
     JoinGroupResult,
     SyncGroupResult,
 )
 from oncelog.protocol.errors import ErrorCode
 
 _S = ClassicGroupState
-_CAN_PREPARE = (_S.EMPTY, _S.COMPLETING_REBALANCE, _S.STABLE)
 
 
 def touch(member: ClassicMember, now_ms: int) -> None:
@@ -26,9 +27,9 @@ def touch(member: ClassicMember, now_ms: int) -> None:
     member.deadline_ms = now_ms + member.session_timeout_ms
 
 
-def rebalance(group: ClassicGroup, now_ms: int) -> None:
-    """Start a rebalance, or go on with the one that is under way."""
-    if group.state in _CAN_PREPARE:
+def rebalance(group: ClassicGroup, event: GroupEvent, now_ms: int) -> None:
+    """After `event`: start a rebalance where it leads to one, or go on with the one that is under way."""
+    if TRANSITIONS[group.state, event].next_state is _S.PREPARING_REBALANCE:
         prepare(group, now_ms)
     elif group.state is _S.PREPARING_REBALANCE:
         complete_join_if_all_joined(group, now_ms)
@@ -80,7 +81,7 @@ def complete_join(group: ClassicGroup, now_ms: int) -> None:
     else:
         group.protocol_name = None
         group.pending_sync.clear()
-        group.transition(_S.EMPTY, now_ms)
+        group.follow(GroupEvent.ALL_LEFT, now_ms)
         group.record_due = True
 
 
@@ -97,7 +98,7 @@ def _elect_joined_leader(group: ClassicGroup) -> bool:
 
 def _start_generation(group: ClassicGroup, now_ms: int) -> None:
     group.protocol_name = group.select_protocol()
-    group.transition(_S.COMPLETING_REBALANCE, now_ms)
+    group.follow(GroupEvent.ALL_JOINED, now_ms)
     for member in group.members.values():
         group.answer_join(member, current_generation(group, member.member_id))
         member.is_new = False
@@ -128,7 +129,7 @@ def become_stable(group: ClassicGroup, assignments: dict[str, bytes], now_ms: in
     """The leader's assignment is written: everybody who waits for it gets it."""
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
-    group.transition(_S.STABLE, now_ms)
+    group.follow(GroupEvent.SYNC_LEADER, now_ms)
     for member in group.members.values():
         if member.awaiting_sync:
             group.answer_sync(member, synced(group, member))
@@ -151,7 +152,7 @@ def _reset_assignments(group: ClassicGroup, error: ErrorCode) -> None:
 def remove_member(group: ClassicGroup, member_id: str, now_ms: int) -> None:
     """A member left or was silent too long."""
     group.remove(member_id)
-    rebalance(group, now_ms)
+    rebalance(group, GroupEvent.LEAVE, now_ms)
 
 
 def remove_pending(group: ClassicGroup, member_id: str, now_ms: int) -> None:

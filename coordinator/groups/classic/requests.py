@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from oncelog.coordinator.groups.classic.rebalance import rebalance, remove_pending, synced, touch
-from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState, SyncGroupResult
+from oncelog.coordinator.groups.classic.state import TRANSITIONS, ClassicGroup, ClassicGroupState, GroupEvent, SyncGroupResult
 from oncelog.protocol.errors import ErrorCode
 
 _S = ClassicGroupState
@@ -43,7 +43,7 @@ class Heartbeat:
     group_instance_id: str | None = None
 
 
-def refuse_sync(group: ClassicGroup, request: SyncGroup) -> ErrorCode:
+def _refuse_sync(group: ClassicGroup, request: SyncGroup) -> ErrorCode:
     """Errors of SyncGroup that depend on who asks."""
     if group.state is _S.DEAD:
         return _E.COORDINATOR_NOT_AVAILABLE
@@ -56,18 +56,22 @@ def refuse_sync(group: ClassicGroup, request: SyncGroup) -> ErrorCode:
         return _E.INCONSISTENT_GROUP_PROTOCOL
     if request.protocol_name is not None and request.protocol_name != group.protocol_name:
         return _E.INCONSISTENT_GROUP_PROTOCOL
-    return _E.REBALANCE_IN_PROGRESS if group.state is _S.PREPARING_REBALANCE else _E.NONE
+    return _E.NONE
 
 
 def sync(group: ClassicGroup, request: SyncGroup, now_ms: int) -> SyncGroupResult | None:
     """Answer, or park (None). When the leader of a completing rebalance asks, `record_due` is set: the caller writes the group with the
     assignments of the request; replaying that record answers everybody."""
-    error = refuse_sync(group, request)
+    error = _refuse_sync(group, request)
     if error is not _E.NONE:
         return SyncGroupResult(error)
     member = group.members[request.member_id]
+    leads = member.member_id == group.leader
+    outcome = TRANSITIONS[group.state, GroupEvent.SYNC_LEADER if leads else GroupEvent.SYNC_FOLLOWER]
+    if outcome.error:
+        return SyncGroupResult(outcome.error)
     group.pending_sync.discard(member.member_id)
-    if group.state is _S.STABLE:
+    if outcome.error is _E.NONE and outcome.next_state is None:
         if not member.awaiting_join:
             touch(member, now_ms)
         return synced(group, member)
@@ -75,7 +79,7 @@ def sync(group: ClassicGroup, request: SyncGroup, now_ms: int) -> SyncGroupResul
         group.answer_sync(member, SyncGroupResult(_E.REBALANCE_IN_PROGRESS))
     member.awaiting_sync = True
     member.deadline_ms = None
-    if member.member_id == group.leader:
+    if outcome.next_state is not None:
         group.record_due = True
     return None
 
@@ -92,7 +96,7 @@ def heartbeat(group: ClassicGroup, request: Heartbeat, now_ms: int) -> ErrorCode
     member = group.members[request.member_id]
     if not (member.awaiting_join or member.awaiting_sync):
         touch(member, now_ms)
-    return _E.REBALANCE_IN_PROGRESS if group.state is _S.PREPARING_REBALANCE else _E.NONE
+    return group.answer_to(GroupEvent.HEARTBEAT)
 
 
 def leave(group: ClassicGroup, members: list[LeavingMember], now_ms: int) -> list[ErrorCode]:
@@ -100,7 +104,7 @@ def leave(group: ClassicGroup, members: list[LeavingMember], now_ms: int) -> lis
     before = len(group.members)
     verdicts = [_leave(group, each, now_ms) for each in members]
     if len(group.members) < before:  # a member id that was never used goes without a rebalance
-        rebalance(group, now_ms)
+        rebalance(group, GroupEvent.LEAVE, now_ms)
     return verdicts
 
 
@@ -129,7 +133,7 @@ def validate_offset_commit(
     is fenced by its producer and may come from a client that names no member."""
     if group.state is _S.DEAD:
         return _E.COORDINATOR_NOT_AVAILABLE
-    if generation_id < 0 and group.state is _S.EMPTY:
+    if generation_id < 0 and group.answer_to(GroupEvent.COMMIT_SIMPLE) is _E.NONE:
         return _E.NONE
     if generation_id >= 0 or member_id or group_instance_id is not None:
         error = group.validate_member(member_id, group_instance_id)
@@ -138,7 +142,5 @@ def validate_offset_commit(
         if generation_id != group.generation_id:
             return _E.ILLEGAL_GENERATION
     elif not transactional:
-        return _E.UNKNOWN_MEMBER_ID
-    if not transactional and group.state is _S.COMPLETING_REBALANCE:
-        return _E.REBALANCE_IN_PROGRESS
-    return _E.NONE
+        return group.answer_to(GroupEvent.COMMIT_SIMPLE)
+    return group.answer_to(GroupEvent.COMMIT_TXN if transactional else GroupEvent.COMMIT)

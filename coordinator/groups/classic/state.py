@@ -9,7 +9,12 @@ Two kinds of state. What the group's record in `__consumer_offsets` holds (gener
 becomes final when that record is replayed. Who waits for an answer, who has a member id but has not joined yet and what the deadlines
 are is only remembered: after a restart members notice by an error and join again, as with Kafka.
 
-This module is the group and its table; `classic/rebalance` moves it, `classic/join` and `classic/requests` answer requests.
+`TRANSITIONS` says what is answered and which state follows; `classic/join` and `classic/requests` look it up once who asks has been
+checked, `classic/rebalance` carries it out.
+
+There is no draft here as there is of a consumer group. Most of what a request changes is never written: a rebalance lives in memory, and
+only its end, Stable or Empty, makes a record. When that cannot be written, the way back is not the group as it was, whose members wait for
+answers, but the next rebalance (`fail_assignment`), as in Kafka.
 """
 
 from __future__ import annotations
@@ -209,6 +214,12 @@ class ClassicGroup:
 
     # -- questions
 
+    def answer_to(self, event: GroupEvent) -> ErrorCode:
+        """What the table answers now to an event that is never kept waiting."""
+        error = TRANSITIONS[self.state, event].error
+        assert error is not None, f"{event.value} is kept waiting in {self.state.value}"
+        return error
+
     @property
     def is_simple(self) -> bool:
         """It only ever had offsets committed to it."""
@@ -277,6 +288,12 @@ class ClassicGroup:
         """The answers collected so far, once."""
         taken, self.answers = tuple(self.answers), []
         return taken
+
+    def follow(self, event: GroupEvent, now_ms: int) -> None:
+        """Go where the table says; the event must lead somewhere."""
+        following = TRANSITIONS[self.state, event].next_state
+        assert following is not None, f"{self.group_id}: {event.value} in {self.state.value}"
+        self.transition(following, now_ms)
 
     def transition(self, state: ClassicGroupState, now_ms: int) -> None:
         self.was_empty = self.state is ClassicGroupState.EMPTY
