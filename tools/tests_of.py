@@ -1,7 +1,7 @@
 """The tests of one module: `python -m tools.tests_of storage/log/producer_checks.py` prints their files, one a line.
 
-They are the file of its name, `tests/unit/storage/log/test_producer_checks.py`, and every test of the families `make check` runs
-that imports the module itself, found in the syntax trees. A package is its `__init__.py`.
+They are the file of its name, below `tests/unit/` in the folder of its own, and every test of the families `make check` runs that imports
+the module itself, found in the syntax trees. A package is its `__init__.py`.
 """
 
 from __future__ import annotations

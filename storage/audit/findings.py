@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -118,8 +117,3 @@ class Findings:
 
     def add(self, severity: Severity, kind: Kind, message: str, *, offset: int | None = None, file: str = "") -> None:
         self.items.append(Finding(kind, severity, self.partition, offset, file, message))
-
-
-def errors(findings: Iterable[Finding]) -> list[Finding]:
-    """Those that are not notes."""
-    return [finding for finding in findings if finding.severity is Severity.ERROR]

@@ -26,8 +26,6 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 CHECKPOINTS = (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS, CLEANER_OFFSETS)
 METADATA_LOG = "__cluster_metadata-0"
 LOG_OVERHEAD = 12
-# the smallest entry of any magic: an offset, a length and an empty v0 message
-SMALLEST_ENTRY = LOG_OVERHEAD + 14
 _PARTITION = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
 _SET_ASIDE = re.compile(r".+-\d+\.[0-9a-f]{32}-(?P<why>delete|stray|future)")
 _NUMBERED = re.compile(r"(?P<offset>\d{20})\.(?P<suffix>log|index|timeindex|txnindex|snapshot)")

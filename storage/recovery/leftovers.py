@@ -17,7 +17,6 @@ from oncelog.storage.env import FileSystem
 from oncelog.storage.log.swap import CLEANED, DELETED, SWAP
 
 NUMBERED = re.compile(r"(\d{20})(\.(?:log|index|timeindex|txnindex|snapshot))((?:\.deleted|\.cleaned|\.swap)?)")
-_LOG_SWAP = ".log" + SWAP
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from oncelog.coordinator.groups.consumer.assignors import ASSIGNORS, Assignment, Subscriber
 from oncelog.coordinator.groups.consumer.state import ConsumerGroup, ConsumerMember, to_topics
 from oncelog.coordinator.result import CoordinatorRecord
-from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupKey,
@@ -30,17 +29,6 @@ from oncelog.protocol.internal.consumer_groups import (
 )
 
 FIRST_EPOCH = 1  # of a group nobody has subscribed in yet: its first subscription makes it 2, as Kafka 4.3 does
-
-
-class TopicLike(Protocol):
-    """A topic, as far as groups care."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def topic_id(self) -> uuid.UUID: ...
-    @property
-    def partitions(self) -> int: ...
 
 
 class Topics(Protocol):
@@ -168,8 +156,3 @@ def group_tombstones(group: ConsumerGroup) -> list[CoordinatorRecord]:
         draft.records.append(CoordinatorRecord(ConsumerGroupTargetAssignmentMetadataKey(group.group_id).encode(), None))
     draft.records.append(CoordinatorRecord(ConsumerGroupMetadataKey(group.group_id).encode(), None))
     return draft.records
-
-
-def refused(code: ErrorCode, message: str) -> KafkaError:
-    """A refusal of a whole request."""
-    return KafkaError(code, message)
