@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ from oncelog.storage.env import FileSystem
 from oncelog.storage.files.txn_index import AbortedTxn
 from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.producer_state import MAX_CACHED_BATCHES, ProducerState
-from oncelog.storage.log.segment import Segment
+from oncelog.storage.log.segment import DamagedSegment, Segment
 
 _QUICK = Struct(">q13xhi16xqh8x")  # base offset, attributes, last offset delta, producer id, epoch
 _TRANSACTIONAL, _CONTROL = 0x10, 0x20
@@ -69,7 +70,10 @@ def _end_if_marker_is_lost(state: ProducerState, header: BatchHeader, arrival_ms
 
 def replay_segment(state: ProducerState, segment: Segment, from_offset: int, to_offset: int) -> list[AbortedTxn]:
     """Apply the batches of `segment` in [from, to); what they aborted. Raises OSError."""
-    position = segment.locate(from_offset) if from_offset > segment.base_offset else 0
+    position: int | None = 0
+    if from_offset > segment.base_offset:
+        with contextlib.suppress(DamagedSegment):  # then all of its headers are gone through
+            position = segment.locate(from_offset)
     if position is None or segment.size == 0:
         return []
     replay = _Replay(state, segment)

@@ -7,7 +7,7 @@ from the batch headers. New entries stay in memory until the segment is sealed o
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
@@ -34,10 +34,10 @@ _log = logging.getLogger(__name__)
 
 
 class DamagedSegment(OSError):
-    """Bytes that were once whole are no batches any more."""
+    """Bytes that were once whole are no batches any more, or an index and the batches contradict each other."""
 
-    def __init__(self, segment: Segment, position: int) -> None:
-        super().__init__(f"no whole batch at position {position} of {segment.log_path}")
+    def __init__(self, segment: Segment, position: int, why: str = "no whole batch") -> None:
+        super().__init__(f"{why} at position {position} of {segment.log_path}")
         self.segment = segment
 
 
@@ -165,11 +165,32 @@ class Segment(SegmentFile):
             file.close()
 
     def rebuild_indexes(self, reason: str) -> None:
-        """Offset and time index again from the batch headers, by the rule they were written by. Raises OSError."""
+        """Offset and time index again from the batch headers, by the rule they were written by. Raises OSError, DamagedSegment."""
         _log.warning("indexes rebuilt segment=%s reason=%s", self.log_path, reason)
-        heads = ((at, parse_header(head)) for at, head in self.heads())
-        self.fill_indexes(StoredBatch(at, head.size_bytes, head.last_offset, head.max_timestamp) for at, head in heads)
+        self.index_headers()
         self.save_indexes(final=True)
+
+    def index_headers(self) -> None:
+        """Offset and time index from the batch headers, which must follow each other up to the end. Raises OSError, DamagedSegment."""
+        self.fill_indexes(self._in_order())
+
+    def _in_order(self) -> Iterator[StoredBatch]:
+        expected, position = self.base_offset, 0
+        for at, head in self.heads():
+            header = parse_header(head)
+            if header.magic != CURRENT_MAGIC or not expected <= header.base_offset <= header.last_offset:
+                raise DamagedSegment(self, at)
+            yield StoredBatch(at, header.size_bytes, header.last_offset, header.max_timestamp)
+            expected, position = header.next_offset, at + header.size_bytes
+        if position < self.size:
+            raise DamagedSegment(self, position)
+
+    def _led_astray(self, position: int, why: str) -> None:
+        """Whether the index lies or the batch does only a look at all batches tells, unless this process wrote or checked them.
+        Raises OSError, DamagedSegment."""
+        if position < self.trusted_from:
+            raise DamagedSegment(self, position, why)
+        self.rebuild_indexes(why)
 
     def fill_indexes(self, batches: Iterable[StoredBatch]) -> None:
         """Begin both indexes again and put `batches`, which are all that the segment has, in by the rule of `append`."""
@@ -301,17 +322,12 @@ class Segment(SegmentFile):
     def locate(self, offset: int) -> int | None:
         """Position of the first batch whose last offset is >= `offset`; None when all are below. Raises OSError, DamagedSegment."""
         found = self._locate(offset)
-        if found is None:
-            return None
-        if found == -1:
-            self.rebuild_indexes("an offset entry leads to another batch")
-            found = self._locate(offset)
-        return found
+        return self._locate(offset) if found == -1 else found
 
     def _locate(self, offset: int) -> int | None:
-        """-1 when the index led astray."""
+        """-1 when the index led astray and was built again."""
         indexed, position = self.index.floor(offset)
-        first = True
+        first, before = True, -1
         window_bytes = _WINDOW_BYTES
         while position + HEADER_SIZE <= self.size:
             window = self.read_at(position, window_bytes)
@@ -320,16 +336,31 @@ class Segment(SegmentFile):
                 base, length, delta = _WALK.unpack_from(window, start)
                 if first:
                     if indexed >= 0 and (base + delta != indexed or window[start + 16] != CURRENT_MAGIC):
+                        self._led_astray(position, "an offset entry leads to another batch")
                         return -1
                     first = False
                 if base + delta >= offset:
+                    if base > offset:
+                        self._check_before_gap(before)
                     return position + start
-                if length < HEADER_SIZE - LOG_OVERHEAD:
+                if length < HEADER_SIZE - LOG_OVERHEAD or delta < 0:
                     raise DamagedSegment(self, position + start)
+                before = position + start
                 start += length + LOG_OVERHEAD
             position += start
             window_bytes = _WINDOW_BYTES if start > window_bytes else SCAN_BYTES
+        self._check_before_gap(before)
         return None
+
+    def _check_before_gap(self, position: int) -> None:
+        """What follows the batch at `position` does not begin where that ends: it may have had more records. Raises OSError,
+        DamagedSegment."""
+        if not self.walked_to <= position < self.trusted_from:
+            return
+        header = parse_header(self.read_at(position, HEADER_SIZE))
+        batch = self.read_at(position, header.size_bytes)
+        if len(batch) < header.size_bytes or crc32c(memoryview(batch)[CRC_START:]) != header.crc:
+            raise DamagedSegment(self, position)
 
     def read(self, position: int, max_bytes: int, end_position: int, *, min_one_message: bool) -> tuple[bytes, int]:
         """Whole batches from `position`, at most `max_bytes` and not beyond `end_position`; the offset behind the last of them (-1: none).
@@ -396,7 +427,7 @@ class Segment(SegmentFile):
         indexed, at = self.index.floor_position(position + len(data))
         start = max(at - position, 0)
         if 0 < start <= len(data) - HEADER_SIZE and not _ends_at(data, start, indexed):
-            self.rebuild_indexes("an offset entry leads to another batch")
+            self._led_astray(at, "an offset entry leads to another batch")
             return self._walk(data)
         start, next_offset = self._walk(data, start)
         if next_offset < 0 and start > 0:  # the indexed batch itself is cut: walk from the front
@@ -420,7 +451,7 @@ class Segment(SegmentFile):
         """The offset from which on to look for the first record at or after `timestamp`. Raises OSError, DamagedSegment."""
         found, offset = self.time_index.floor(timestamp)
         if found >= 0 and not self._holds(found, offset):
-            self.rebuild_indexes("a time entry leads to another batch")
+            self._led_astray(0, "a time entry leads to another batch")
             offset = self.time_index.floor(timestamp)[1]
         return offset
 

@@ -15,7 +15,7 @@ from itertools import chain, islice, pairwise
 
 from oncelog.protocol.records import HEADER_SIZE, BatchHeader, parse_header
 from oncelog.storage.files.leader_epochs import LeaderEpochs
-from oncelog.storage.log.segment import Segment
+from oncelog.storage.log.segment import DamagedSegment, Segment
 
 _log = logging.getLogger(__name__)
 
@@ -48,12 +48,16 @@ def _from(segments: Sequence[Segment], offset: int) -> Iterator[BatchHeader]:
     """Headers of the batches from the one that holds `offset`, each read alone."""
     slot = max(bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1, 0)
     for segment in segments[slot:]:
-        position = segment.locate(offset) if offset > segment.base_offset else 0
+        position: int | None = 0
+        if offset > segment.base_offset:
+            with contextlib.suppress(DamagedSegment):  # then the headers from the first on tell
+                position = segment.locate(offset)
         while position is not None and position + HEADER_SIZE <= segment.size:
             header = parse_header(segment.read_at(position, HEADER_SIZE))
             if header.size_bytes < HEADER_SIZE:
                 break
-            yield header
+            if header.last_offset >= offset:
+                yield header
             position += header.size_bytes
 
 
@@ -73,7 +77,7 @@ def settle_epochs(epochs: LeaderEpochs, segments: Sequence[Segment], start: int,
             assert header is not None
             epoch = header.partition_leader_epoch
             if epoch > epochs.latest and (behind is None or behind.partition_leader_epoch >= epoch):  # else that one batch is damaged
-                epochs.assign(epoch, header.base_offset)
+                epochs.assign(epoch, header.base_offset if epochs.entries else first.base_offset)
         epochs.dirty = True
         _log.warning("leader epochs rebuilt folder=%s entries=%d", first.folder, len(epochs.entries))
     with contextlib.suppress(IndexError):

@@ -155,7 +155,11 @@ def mend(
 ) -> None:
     """While the log is open: the reader's `Mender`. Raises OSError."""
     markers = partial(markers_again, fs, segments, log_end=log_end)
-    check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers)
+    following = next((one.base_offset for one in segments if one.base_offset > segment.base_offset), log_end)
+    end = check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers, following=following)
+    segment.save_indexes(final=True)
+    if segment.was_cut and end < following:
+        tell_missing(fs, segment.folder, topic_partition, read_missing(fs, segment.folder), [(end, following)])
 
 
 # -- files

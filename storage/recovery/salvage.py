@@ -108,7 +108,7 @@ def check_segment(
         _take_out(walk, size, topic_partition, again[: len(walk.holes)])
     if tail is None or walk.holes or walk.mended:
         if begin or walk.holes:
-            segment.rebuild_indexes("the log was mended")
+            segment.index_headers()
         else:
             segment.fill_indexes(good)
         segment.txn_index_checked = False
