@@ -1,4 +1,8 @@
-"""One broker from data directory to open listeners, and back: what is built in which order, and the ticking of its timers."""
+"""One broker from data directory to open listeners, and back: what is built in which order, and what is done when it is due.
+
+The process around it (signals, the loop, standard output) is `commands/serve`; one address that accepts connections is `net/listener`;
+when the next tick is, `process/wakeups` decides.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ from oncelog.storage.env import Env
 from oncelog.storage.log.flush import Flusher
 
 if TYPE_CHECKING:
-    from oncelog.broker.auth.sasl import SaslSettings
+    from oncelog.broker.auth.sasl import SaslConfig
 
 
 PIECE_MS = 20.0  # between two pieces of work that is cut: a log being compacted, the folders of a topic being renamed
@@ -193,10 +197,10 @@ class Broker:
             backlog=backlog,
         )
 
-    def _sasl(self, config: ListenerConfig) -> SaslSettings:
-        from oncelog.broker.auth.setup import new_sasl_settings
+    def _sasl(self, config: ListenerConfig) -> SaslConfig:
+        from oncelog.broker.auth.setup import new_sasl_config
 
-        return new_sasl_settings(self.config.values, config.name, self.context.scram_credentials)
+        return new_sasl_config(self.config.values, config.name, self.context.scram_credentials)
 
     # -- run
 

@@ -1,9 +1,9 @@
 """One typed option: Kafka's names, type, default, documentation and validator together (Kafka's `ConfigDef`).
 
-A settings class is a frozen dataclass whose fields are made by `option(...)`. DescribeConfigs, the generated settings table,
+A config class is a frozen dataclass whose fields are made by `option(...)`. DescribeConfigs, the generated settings table,
 the command line and the parsers of files and environment all read the same `Option`.
 
-    @settings
+    @config_class
     class LogConfig:
         segment_bytes: int = option("log.segment.bytes", INT, 1 << 30, "Size at which ...", topic="segment.bytes", at_least=14)
 
@@ -137,7 +137,7 @@ def option(
 
 
 @dataclass_transform(field_specifiers=(option,))
-def settings(cls: type[T]) -> type[T]:
+def config_class(cls: type[T]) -> type[T]:
     """Make `cls` a frozen, slotted dataclass of options."""
     return dataclasses.dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
@@ -152,7 +152,7 @@ def options_of(cls: Any) -> Mapping[str, Option]:
     }
 
 
-def parse_settings(cls: type[T], values: Mapping[str, str], *, topic_level: bool = False, base: T | None = None) -> T:
+def parse_config(cls: type[T], values: Mapping[str, str], *, topic_level: bool = False, base: T | None = None) -> T:
     """`cls` with `values` (names as Kafka writes them) laid over `base` (default: the defaults); unknown names are left alone.
 
     With `topic_level` the topic names count, else the broker's. Raises KafkaError(INVALID_CONFIG).

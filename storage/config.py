@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oncelog.protocol.config_def import BOOLEAN, DOUBLE, INT, LIST, LONG, LONG_MAX, STRING, option, settings
+from oncelog.protocol.config_def import BOOLEAN, DOUBLE, INT, LIST, LONG, LONG_MAX, STRING, config_class, option
 
 _DAY_MS = 86_400_000
 
 
-@settings
+@config_class
 class LogConfig:
     """Immutable; a topic's config is the broker's with the topic's overrides laid over it."""
 

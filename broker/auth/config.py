@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, PASSWORD, STRING, option, settings
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, PASSWORD, STRING, config_class, option
 
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
@@ -21,7 +21,7 @@ def _known_authorizer(value: str) -> str | None:
     return None if value in ("", STANDARD_AUTHORIZER) else f"only {STANDARD_AUTHORIZER} is served"
 
 
-@settings
+@config_class
 class AuthConfig:
     """Who may connect and what they may do."""
 

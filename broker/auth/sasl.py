@@ -29,7 +29,7 @@ AFTER_AUTHENTICATION = "SaslAuthenticate request received after successful authe
 # KIP-368: a client that authenticates more often than that is not served
 REAUTHENTICATION_INTERVAL_MS_MIN = 1000
 
-__all__ = ["ANONYMOUS", "SaslPhase", "SaslSettings", "SaslState"]
+__all__ = ["ANONYMOUS", "SaslConfig", "SaslPhase", "SaslState"]
 
 
 class SaslPhase(Enum):
@@ -42,7 +42,7 @@ class SaslPhase(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class SaslSettings:
+class SaslConfig:
     """What a SASL listener offers. `plain_users`: user -> password."""
 
     mechanisms: tuple[str, ...]
@@ -76,10 +76,10 @@ class AuthenticateAnswer(NamedTuple):
 class SaslState:
     """The state of one connection on a SASL listener. Times are monotonic milliseconds, handed in."""
 
-    __slots__ = ("_exchange", "_framed", "_settings", "_started_ms", "expires_at_ms", "mechanism", "phase", "principal")
+    __slots__ = ("_config", "_exchange", "_framed", "_started_ms", "expires_at_ms", "mechanism", "phase", "principal")
 
-    def __init__(self, settings: SaslSettings) -> None:
-        self._settings = settings
+    def __init__(self, config: SaslConfig) -> None:
+        self._config = config
         self._exchange: Exchange | None = None
         self._framed = False  # tokens come in SaslAuthenticate, since a SaslHandshake of v1 or above
         self.mechanism = ""
@@ -91,7 +91,7 @@ class SaslState:
     @property
     def max_receive_bytes(self) -> int:
         """The longest request of a client that has not authenticated (`sasl.server.max.receive.size`)."""
-        return self._settings.max_receive_bytes
+        return self._config.max_receive_bytes
 
     def allows(self, key: int, now_ms: float) -> bool:
         """Whether a request of `key` is served now; if not, the connection is to be closed without an answer."""
@@ -109,7 +109,7 @@ class SaslState:
     def handshake(self, mechanism: str, now_ms: float, *, framed: bool = True) -> HandshakeAnswer:
         """The client names its mechanism; once authenticated, this begins a re-authentication."""
         self._framed |= framed
-        offered = self._settings.mechanisms
+        offered = self._config.mechanisms
         if self.phase in (SaslPhase.HANDSHAKEN, SaslPhase.REAUTHENTICATING):
             return HandshakeAnswer(ErrorCode.ILLEGAL_SASL_STATE, (), close=True)
         if self.phase is SaslPhase.AUTHENTICATED and self._too_soon(now_ms):
@@ -122,7 +122,7 @@ class SaslState:
         self.phase = SaslPhase.REAUTHENTICATING if self.phase is SaslPhase.AUTHENTICATED else SaslPhase.HANDSHAKEN
         self.mechanism = mechanism
         self._started_ms = now_ms
-        self._exchange = new_exchange(mechanism, self._settings.plain_users, self._settings.credentials)
+        self._exchange = new_exchange(mechanism, self._config.plain_users, self._config.credentials)
         return HandshakeAnswer(ErrorCode.NONE, offered)
 
     def authenticate(self, token: bytes, now_ms: float) -> AuthenticateAnswer:
@@ -138,14 +138,14 @@ class SaslState:
         except SaslFailure as failure:
             claimed, self._exchange = self._exchange.user, None
             return AuthenticateAnswer(
-                ErrorCode.SASL_AUTHENTICATION_FAILED, str(failure), close=True, delay_ms=self._settings.failure_delay_ms, claimed=claimed
+                ErrorCode.SASL_AUTHENTICATION_FAILED, str(failure), close=True, delay_ms=self._config.failure_delay_ms, claimed=claimed
             )
         if user is None:
             return AuthenticateAnswer(ErrorCode.NONE, token=challenge)
         return self._succeed(f"User:{user}", challenge, now_ms)
 
     def _succeed(self, principal: str, challenge: bytes, now_ms: float) -> AuthenticateAnswer:
-        lifetime_ms = self._settings.max_reauth_ms
+        lifetime_ms = self._config.max_reauth_ms
         self._exchange = None
         self.principal = principal
         self.phase = SaslPhase.AUTHENTICATED

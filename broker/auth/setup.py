@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from oncelog.broker.auth.authorizer import Authorizer, Store, parse_super_users
 from oncelog.broker.auth.config import AuthConfig, listener_value, listener_values
 from oncelog.broker.auth.jaas import plain_users
-from oncelog.broker.auth.sasl import SaslSettings
+from oncelog.broker.auth.sasl import SaslConfig
 from oncelog.broker.auth.scram import ScramCredentials
-from oncelog.protocol.config_def import parse_settings
+from oncelog.protocol.config_def import parse_config
 
 
 def new_authorizer(config: AuthConfig, store: Store) -> Authorizer | None:
@@ -19,13 +19,13 @@ def new_authorizer(config: AuthConfig, store: Store) -> Authorizer | None:
     return Authorizer(store, parse_super_users(config.super_users), allow_everyone_if_no_acl_found=config.allow_everyone_if_no_acl_found)
 
 
-def new_sasl_settings(values: Mapping[str, str], listener: str, credentials: ScramCredentials) -> SaslSettings:
+def new_sasl_config(values: Mapping[str, str], listener: str, credentials: ScramCredentials) -> SaslConfig:
     """What the SASL listener of that name offers, from the raw settings. Raises KafkaError(INVALID_CONFIG)."""
-    config = parse_settings(AuthConfig, listener_values(values, listener))
+    config = parse_config(AuthConfig, listener_values(values, listener))
     jaas = listener_value(values, listener, "sasl.jaas.config", "PLAIN")
     # one entry may be shared with SCRAM, whose login module names no users
     users = plain_users(jaas) if jaas is not None else {}
-    return SaslSettings(
+    return SaslConfig(
         mechanisms=config.sasl_enabled_mechanisms,
         plain_users=users,
         credentials=credentials,

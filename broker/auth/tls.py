@@ -16,7 +16,7 @@ from typing import Any
 
 from oncelog.broker.auth.config import AuthConfig, listener_values
 from oncelog.broker.auth.mechanisms import ANONYMOUS
-from oncelog.protocol.config_def import parse_settings
+from oncelog.protocol.config_def import parse_config
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
@@ -40,7 +40,7 @@ MapPrincipal = Callable[[str], str]
 
 def server_context(values: Mapping[str, str], listener: str) -> ssl.SSLContext:
     """The context of `listener`, from the raw settings. Raises KafkaError(INVALID_CONFIG) that says what is missing."""
-    config = parse_settings(AuthConfig, listener_values(values, listener))
+    config = parse_config(AuthConfig, listener_values(values, listener))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     versions = sorted(_VERSIONS[name] for name in config.ssl_enabled_protocols)
     context.minimum_version, context.maximum_version = versions[0], versions[-1]

@@ -1,4 +1,7 @@
-"""`oncelog serve`: the process around a broker. Signals, the event loop, what stands on standard output, and memory settings."""
+"""`oncelog serve`: the process around a broker. Signals, the event loop, what stands on standard output, and the allocator.
+
+What the broker is made of, and in which order, is `lifecycle`.
+"""
 
 from __future__ import annotations
 
@@ -53,14 +56,14 @@ def serve(
     accept_data_loss
         Start although users, access rules and broker settings (oncelog.metadata and its copy) cannot be read: without them.
     """
-    from oncelog.broker.settings.start import data_directory, start_settings
+    from oncelog.broker.settings.start import data_directory, start_configs
     from oncelog.protocol.errors import KafkaError
 
     try:
         _log_to_stderr()
-        settings = start_settings(port, host, config, override, fast, os.environ)
-        directory = data_directory(settings, data_dir, os.environ)
-        return _run(settings, directory, accept_data_loss)
+        values = start_configs(port, host, config, override, fast, os.environ)
+        directory = data_directory(values, data_dir, os.environ)
+        return _run(values, directory, accept_data_loss)
     except KafkaError as error:
         return _fail(error.message or error.code.name)
     except BlockingIOError:
@@ -103,9 +106,9 @@ def _fail(message: str) -> int:
 def _run(values: dict[str, str], directory: Path, accept_data_loss: bool) -> int:
     from oncelog.broker.settings.load import load
 
-    settings = load(values)
+    config = load(values)
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        return runner.run(_serve(settings, directory, accept_data_loss))
+        return runner.run(_serve(config, directory, accept_data_loss))
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
@@ -118,7 +121,7 @@ def new_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def _serve(settings: BrokerConfig, directory: Path, accept_data_loss: bool) -> int:
+async def _serve(config: BrokerConfig, directory: Path, accept_data_loss: bool) -> int:
     from oncelog.broker.lifecycle import Broker
     from oncelog.broker.process import logs
     from oncelog.broker.process.file_limits import claim
@@ -131,7 +134,7 @@ async def _serve(settings: BrokerConfig, directory: Path, accept_data_loss: bool
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:  # under nohup it stays ignored
             loop.add_signal_handler(number, _stop, stopping, number)
-    broker = Broker(system_env(), directory, settings, ThreadFlusher(loop), claim(), accept_data_loss=accept_data_loss)
+    broker = Broker(system_env(), directory, config, ThreadFlusher(loop), claim(), accept_data_loss=accept_data_loss)
     try:
         await broker.start()
     except BaseException:

@@ -1,4 +1,4 @@
-"""Listeners: sockets that accept, what their connections share, and reaping the idle."""
+"""Listeners: sockets that accept, what their connections share, and reaping the idle. `lifecycle` opens and closes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from oncelog.broker.auth.sasl import SaslSettings, SaslState
+from oncelog.broker.auth.sasl import SaslConfig, SaslState
 from oncelog.broker.net import refusals
 from oncelog.broker.net.answer_stream import UnreadAnswers
 from oncelog.broker.net.backlog import Backlog
@@ -40,7 +40,7 @@ class Listener:
         quotas: ConnectionQuotas,
         tls: ssl.SSLContext | None = None,
         map_principal: Callable[[Mapping[str, Any]], str] | None = None,
-        sasl: SaslSettings | None = None,
+        sasl: SaslConfig | None = None,
         receive_buffer: memoryview | None = None,
         request_memory: RequestMemory | None = None,
         unread: UnreadAnswers | None = None,

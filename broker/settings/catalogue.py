@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Any
 
 from oncelog.broker.settings.without_effect import accepted_options
-from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, LONG_MAX, STRING, Option, option, options_of, settings
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, LONG_MAX, STRING, Option, config_class, option, options_of
 from oncelog.storage.config import LogConfig
 
 
@@ -52,7 +52,7 @@ def _throttled(replicas: tuple[str, ...]) -> str | None:
     return "Must be '*' or a list of PARTITION:BROKER"
 
 
-@settings
+@config_class
 class ReplicationAndTieringConfig:
     """Topic settings about other brokers and remote storage: kept and shown, without effect here."""
 
@@ -87,7 +87,7 @@ class ReplicationAndTieringConfig:
     )
 
 
-@settings
+@config_class
 class TimeUnitConfig:
     """Broker settings in coarser units: each counts where the one in milliseconds is not set."""
 
@@ -113,7 +113,7 @@ SYNONYMS = {
 _UNIT_MS = {"minutes": 60_000, "hours": 3_600_000}
 
 
-@settings
+@config_class
 class FormerNameConfig:
     """Settings under a name that `aliases` would hide from DescribeConfigs."""
 

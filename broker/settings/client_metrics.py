@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
-from oncelog.protocol.config_def import INT, LIST, Option, option, options_of, settings
+from oncelog.protocol.config_def import INT, LIST, Option, config_class, option, options_of
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 _INTERVAL, _MATCH = "interval.ms", "match"
@@ -16,7 +16,7 @@ _SELECTORS = frozenset(
 )
 
 
-@settings
+@config_class
 class ClientMetricsConfig:
     """Settings of a client metrics subscription."""
 

@@ -34,7 +34,7 @@ from oncelog.broker.settings.loggers import alter_loggers, describe_loggers
 from oncelog.broker.settings.without_effect import accepted_options
 from oncelog.broker.topics.names import topic_name_problem
 from oncelog.coordinator.txn.config import TxnConfig
-from oncelog.protocol.config_def import ConfigType, Option, parse_settings
+from oncelog.protocol.config_def import ConfigType, Option, parse_config
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.storage.config import LogConfig
 
@@ -97,11 +97,11 @@ class DynamicConfig:
 
     def log_config(self) -> LogConfig:
         """The broker's defaults for topics, by its settings now. Raises KafkaError(INVALID_CONFIG)."""
-        return parse_settings(LogConfig, with_coarse_units(self.broker_values()))
+        return parse_config(LogConfig, with_coarse_units(self.broker_values()))
 
     def txn_config(self) -> TxnConfig:
         """Those of transactions, likewise."""
-        return parse_settings(TxnConfig, self.broker_values())
+        return parse_config(TxnConfig, self.broker_values())
 
     def group_values(self, group_id: str) -> dict[str, str]:
         """What is set on a group, by group level name."""

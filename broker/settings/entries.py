@@ -1,4 +1,4 @@
-"""A setting as DescribeConfigs shows it."""
+"""A config as DescribeConfigs shows it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Synonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """A setting as DescribeConfigs shows it."""
+    """A config as DescribeConfigs shows it."""
 
     name: str
     value: str | None

@@ -27,7 +27,7 @@ _OF_OTHERS = re.compile(
 _NEAR = 0.8
 
 
-def settings_in(environment: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
+def configs_in(environment: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
     """Those of the variables that are settings. Raises KafkaError(INVALID_CONFIG) for a name that is nearly one."""
     found, ignored = {}, []
     for variable in sorted(environment):

@@ -9,7 +9,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 
-from oncelog.protocol.config_def import BOOLEAN, INT, STRING, Option, option, options_of, settings
+from oncelog.protocol.config_def import BOOLEAN, INT, STRING, Option, config_class, option, options_of
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 _SHARE = "Accepted; share groups are not served."
@@ -23,8 +23,8 @@ def _reset_problem(value: str) -> str | None:
     return None if known else "The value must be 'earliest', 'latest' or 'by_duration:' and an ISO 8601 duration that is not negative"
 
 
-@settings
-class GroupOverrides:
+@config_class
+class GroupOverrideConfig:
     """Names, defaults and bounds as in Apache Kafka 4.3.0."""
 
     consumer_session_timeout_ms: int = option(
@@ -56,7 +56,7 @@ class GroupOverrides:
 
 def group_options() -> dict[str, Option]:
     """Group level name -> option."""
-    return {declared.kafka_name: dataclasses.replace(declared, dynamic=True) for declared in options_of(GroupOverrides).values()}
+    return {declared.kafka_name: dataclasses.replace(declared, dynamic=True) for declared in options_of(GroupOverrideConfig).values()}
 
 
 def of_broker(name: str) -> str:

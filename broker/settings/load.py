@@ -15,7 +15,7 @@ from oncelog.broker.settings.server import ServerConfig
 from oncelog.broker.settings.without_effect import KNOWN_UNUSED, accepted_options
 from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.txn.config import TxnConfig
-from oncelog.protocol.config_def import Option, options_of, parse_settings
+from oncelog.protocol.config_def import Option, options_of, parse_config
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.storage.config import LogConfig
 
@@ -25,14 +25,14 @@ _log = logging.getLogger(__name__)
 def load(values: Mapping[str, str]) -> BrokerConfig:
     """Settings from merged `values`. Raises KafkaError(INVALID_CONFIG) that says what is wrong and what would be right."""
     check_names(values)
-    server = parse_settings(ServerConfig, values)
+    server = parse_config(ServerConfig, values)
     listeners = bound_listeners(server, values)
     config = BrokerConfig(
         server,
-        parse_settings(LogConfig, with_coarse_units(values)),
-        parse_settings(TxnConfig, values),
-        parse_settings(GroupConfig, values),
-        parse_settings(AuthConfig, values),
+        parse_config(LogConfig, with_coarse_units(values)),
+        parse_config(TxnConfig, values),
+        parse_config(GroupConfig, values),
+        parse_config(AuthConfig, values),
         dict(values),
         listeners,
         advertised_endpoints(server, values, listeners),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, STRING, option, settings
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, STRING, config_class, option
 
 
-@settings
+@config_class
 class ServerConfig:
     """What belongs to the server itself: identity, listeners, limits, topics."""
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from oncelog.broker.settings.environment import settings_in
+from oncelog.broker.settings.environment import configs_in
 from oncelog.broker.settings.load import known_options
 from oncelog.broker.settings.without_effect import KNOWN_UNUSED
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -22,7 +22,7 @@ def merge(
     merged = dict(defaults or {})
     if config_file is not None:
         merged.update(read_properties(config_file.read_text(encoding="utf-8")))
-    merged.update(settings_in(environment, {*known_options(), *KNOWN_UNUSED}))
+    merged.update(configs_in(environment, {*known_options(), *KNOWN_UNUSED}))
     for text in overrides:
         name, separator, value = text.partition("=")
         if not separator:

@@ -15,7 +15,7 @@ from oncelog.broker.settings.sources import merge
 DEFAULT_PORT = 9092
 
 
-def start_settings(
+def start_configs(
     port: int | None, host: str | None, file: Path | None, override: Sequence[str], fast: bool, environment: Mapping[str, str]
 ) -> dict[str, str]:
     """Settings by Kafka's names, `listeners` among them. Raises KafkaError(INVALID_CONFIG) for a contradiction; OSError for the file."""

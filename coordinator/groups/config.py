@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, STRING, option, settings
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, STRING, config_class, option
 
 _INT_MAX = 2**31 - 1
 
 
-@settings
+@config_class
 class GroupConfig:
     """Names, defaults and bounds are Apache Kafka's, except where a single node makes another default the only sensible one."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from oncelog.protocol.config_def import BOOLEAN, INT, SHORT, option, settings
+from oncelog.protocol.config_def import BOOLEAN, INT, SHORT, config_class, option
 
 _SWEEP_MS = 10_000
 
 
-@settings
+@config_class
 class TxnConfig:
     """Names, defaults and bounds are Apache Kafka's, except where a single node makes another default the only possible one."""
 

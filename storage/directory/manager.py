@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from oncelog.protocol.config_def import parse_settings
+from oncelog.protocol.config_def import parse_config
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.config import LogConfig
@@ -280,7 +280,7 @@ class LogManager:
         return config
 
     def _config(self, configs: dict[str, str]) -> LogConfig:
-        return parse_settings(LogConfig, configs, topic_level=True, base=self.defaults)
+        return parse_config(LogConfig, configs, topic_level=True, base=self.defaults)
 
     # -- topics
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from oncelog.broker.auth.sasl import AuthenticateAnswer, SaslSettings, SaslState
+from oncelog.broker.auth.sasl import AuthenticateAnswer, SaslConfig, SaslState
 from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credential_of, salted_password
 from oncelog.broker.commands.client.sasl import conversation
 from oncelog.protocol.errors import ErrorCode
@@ -26,13 +26,13 @@ class Store:
             del self.sections[section][key]
 
 
-def settings(**changes: Any) -> SaslSettings:
+def settings(**changes: Any) -> SaslConfig:
     credentials = ScramCredentials(Store())
     for mechanism in ScramMechanism:
         salt = os.urandom(20)
         credentials.set("alice", mechanism, credential_of(mechanism, salt, 4096, salted_password(mechanism, "secret", salt, 4096)))
     made: dict[str, Any] = {"mechanisms": MECHANISMS, "plain_users": {"alice": "secret", "bob": "other"}, "credentials": credentials}
-    return SaslSettings(**{**made, **changes})
+    return SaslConfig(**{**made, **changes})
 
 
 def authenticate(state: SaslState, mechanism: str, user: str, password: str, now_ms: float = 0) -> AuthenticateAnswer:

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from oncelog.broker.auth.authorizer import Authorizer
-from oncelog.broker.auth.sasl import SaslSettings
+from oncelog.broker.auth.sasl import SaslConfig
 from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credential_of, salted_password
 from oncelog.broker.auth.tls import peer_principal, principal_mapper, server_context
 from oncelog.broker.commands.client.wire import Security, WireClient
@@ -59,7 +59,7 @@ class Running:
             salted = salted_password(mechanism, "secret", SALT, 4096)
             credentials.set("alice", mechanism, credential_of(mechanism, SALT, 4096, salted))
         mechanisms = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-        sasl = SaslSettings(mechanisms, {"alice": "secret", "bob": "x"}, credentials, max_reauth_ms, failure_delay_ms=50)
+        sasl = SaslConfig(mechanisms, {"alice": "secret", "bob": "x"}, credentials, max_reauth_ms, failure_delay_ms=50)
         mapper = principal_mapper(("DEFAULT",))
         self.listener = Listener(
             ListenerConfig("L", "127.0.0.1", 0, security),

@@ -6,13 +6,13 @@ import dataclasses
 from typing import Any
 
 import pytest
-from oncelog.protocol.config_def import BOOLEAN, DOUBLE, INT, LIST, LONG, SHORT, STRING, option, options_of, parse_settings, settings
+from oncelog.protocol.config_def import BOOLEAN, DOUBLE, INT, LIST, LONG, SHORT, STRING, config_class, option, options_of, parse_config
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 pytestmark = pytest.mark.unit
 
 
-@settings
+@config_class
 class Sample:
     size: int = option("log.size", INT, 7, "A size.", topic="size", at_least=2, at_most=100)
     port: int = option("port", SHORT, 1, "A port.")
@@ -24,7 +24,7 @@ class Sample:
 
 
 def parsed(**values: str) -> Sample:
-    return parse_settings(Sample, {name.replace("_", "."): value for name, value in values.items()})
+    return parse_config(Sample, {name.replace("_", "."): value for name, value in values.items()})
 
 
 @pytest.mark.parametrize(
@@ -76,19 +76,19 @@ def test_values_are_printed_as_kafka_prints_them(value: Any, text: str | None) -
 
 def test_names_of_the_broker_and_of_a_topic() -> None:
     values = {"log.size": "10", "size": "20", "no.such": "x"}
-    assert parse_settings(Sample, values).size == 10
-    assert parse_settings(Sample, values, topic_level=True).size == 20
-    assert parse_settings(Sample, {"wait.ms": "9"}, topic_level=True) == Sample()
+    assert parse_config(Sample, values).size == 10
+    assert parse_config(Sample, values, topic_level=True).size == 20
+    assert parse_config(Sample, {"wait.ms": "9"}, topic_level=True) == Sample()
 
 
 def test_the_name_goes_before_its_aliases() -> None:
-    assert parse_settings(Sample, {"wait.seconds": "1"}).wait == 1
-    assert parse_settings(Sample, {"wait.seconds": "1", "wait.ms": "2"}).wait == 2
+    assert parse_config(Sample, {"wait.seconds": "1"}).wait == 1
+    assert parse_config(Sample, {"wait.seconds": "1", "wait.ms": "2"}).wait == 2
 
 
 def test_values_lie_over_a_base() -> None:
     base = parsed(log_size="10", on="true")
-    assert parse_settings(Sample, {"log.size": "11"}, base=base) == dataclasses.replace(base, size=11)
+    assert parse_config(Sample, {"log.size": "11"}, base=base) == dataclasses.replace(base, size=11)
 
 
 def test_settings_do_not_change() -> None:

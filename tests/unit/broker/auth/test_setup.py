@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from oncelog.broker.auth.config import AuthConfig
-from oncelog.broker.auth.setup import new_authorizer, new_sasl_settings
-from oncelog.protocol.config_def import parse_settings
+from oncelog.broker.auth.setup import new_authorizer, new_sasl_config
+from oncelog.protocol.config_def import parse_config
 from oncelog.protocol.errors import KafkaError
 
 pytestmark = pytest.mark.unit
@@ -17,11 +17,11 @@ def test_sasl_settings_of_a_listener() -> None:
         "listener.name.in.plain.sasl.jaas.config": 'org.x.PlainLoginModule required user_alice="s";',
         "connections.max.reauth.ms": "5000",
     }
-    made = new_sasl_settings(values, "IN", None)  # type: ignore[arg-type]
+    made = new_sasl_config(values, "IN", None)  # type: ignore[arg-type]
     assert (made.mechanisms, made.plain_users, made.max_reauth_ms) == (("PLAIN",), {"alice": "s"}, 5000)
 
 
 def test_no_authorizer_unless_it_is_asked_for() -> None:
-    assert new_authorizer(parse_settings(AuthConfig, {}), None) is None  # type: ignore[arg-type]
+    assert new_authorizer(parse_config(AuthConfig, {}), None) is None  # type: ignore[arg-type]
     with pytest.raises(KafkaError):
-        parse_settings(AuthConfig, {"authorizer.class.name": "com.example.Mine"})
+        parse_config(AuthConfig, {"authorizer.class.name": "com.example.Mine"})

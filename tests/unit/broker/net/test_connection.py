@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oncelog.broker.auth.sasl import SaslSettings, SaslState
+from oncelog.broker.auth.sasl import SaslConfig, SaslState
 from oncelog.broker.net.answer_stream import LONG_PIECE_BYTES, PIECE_BYTES, TURN_BYTES, UnreadAnswers
 from oncelog.broker.net.backlog import AT_ONCE, REQUESTS_A_TURN, Backlog
 from oncelog.broker.net.connection import MAX_PENDING_ANSWERS, BlockedRequests, Connection
@@ -363,10 +363,10 @@ def test_without_memory_a_connection_is_not_read_until_there_is_some() -> None:
 def test_before_authentication_requests_are_short() -> None:
     """sasl.server.max.receive.size, also in the read in which the client authenticates."""
     for size, closed in ((1000, False), (1001, True)):
-        wire = Wire(SaslState(SaslSettings(("PLAIN",), {}, None, max_receive_bytes=1000)))  # type: ignore[arg-type]
+        wire = Wire(SaslState(SaslConfig(("PLAIN",), {}, None, max_receive_bytes=1000)))  # type: ignore[arg-type]
         wire.feed(struct.pack(">i", size))
         assert wire.transport.closed is closed
-    wire = Wire(SaslState(SaslSettings(("PLAIN",), {}, None, max_receive_bytes=1000)))  # type: ignore[arg-type]
+    wire = Wire(SaslState(SaslConfig(("PLAIN",), {}, None, max_receive_bytes=1000)))  # type: ignore[arg-type]
     wire.feed(frames(b"login", b"l" * 2000))
     assert not wire.transport.closed
     assert wire.answers() == [b"LOGIN", b"L" * 2000]

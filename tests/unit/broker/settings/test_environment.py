@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from oncelog.broker.settings.environment import settings_in
+from oncelog.broker.settings.environment import configs_in
 from oncelog.broker.settings.sources import merge
 from oncelog.protocol.errors import KafkaError
 
@@ -71,7 +71,7 @@ def test_the_images_cluster_id() -> None:
 
 def test_environment_names() -> None:
     given = {"KAFKA_LOG_DIRS": "a", "KAFKA_X__Y": "b", "KAFKA_LISTENER_NAME_TC___0_SSL": "c", "HOME": "d"}
-    assert settings_in(given, {"log.dirs", "x_y"}) == {"log.dirs": "a", "x_y": "b", "listener.name.tc-0.ssl": "c"}
+    assert configs_in(given, {"log.dirs", "x_y"}) == {"log.dirs": "a", "x_y": "b", "listener.name.tc-0.ssl": "c"}
 
 
 def test_unknown_environment_variables_are_left_alone() -> None:

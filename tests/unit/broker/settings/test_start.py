@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from oncelog.broker.settings.load import load
-from oncelog.broker.settings.start import data_directory, start_settings
+from oncelog.broker.settings.start import data_directory, start_configs
 from oncelog.protocol.errors import KafkaError
 
 pytestmark = pytest.mark.unit
@@ -16,7 +16,7 @@ ADVERTISED = "KAFKA_ADVERTISED_LISTENERS"
 
 
 def listeners(flags: Flags, environment: dict[str, str], override: tuple[str, ...] = ()) -> str:
-    values = start_settings(flags.get("port"), flags.get("host"), None, override, False, environment)  # type: ignore[arg-type]
+    values = start_configs(flags.get("port"), flags.get("host"), None, override, False, environment)  # type: ignore[arg-type]
     load(values)
     return values["listeners"]
 
@@ -66,9 +66,9 @@ def test_only_the_environment_derives_listeners() -> None:
 
 
 def test_fast_does_not_overrule_what_is_set() -> None:
-    assert start_settings(None, None, None, (), True, {})["log.flush.on.ack"] == "false"
+    assert start_configs(None, None, None, (), True, {})["log.flush.on.ack"] == "false"
     with pytest.raises(KafkaError, match="--fast contradicts"):
-        start_settings(None, None, None, ("log.flush.on.ack=true",), True, {})
+        start_configs(None, None, None, ("log.flush.on.ack=true",), True, {})
 
 
 def test_where_the_data_lives(tmp_path: Path) -> None:

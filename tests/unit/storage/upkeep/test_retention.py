@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from oncelog.protocol.config_def import parse_settings
+from oncelog.protocol.config_def import parse_config
 from oncelog.storage.config import LogConfig
 from oncelog.storage.upkeep.retention import Doomed, doomed_segments
 
@@ -24,7 +24,7 @@ class Segment:
 
 
 def config(**values: str) -> LogConfig:
-    return parse_settings(LogConfig, {f"log.{name.replace('_', '.')}": value for name, value in values.items()})
+    return parse_config(LogConfig, {f"log.{name.replace('_', '.')}": value for name, value in values.items()})
 
 
 def doomed(segments: list[Segment], settings: LogConfig, *, log_start: int = 0, deletable_end: int = 40, log_end: int = 40) -> Doomed:

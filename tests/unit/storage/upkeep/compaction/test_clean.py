@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oncelog.protocol.config_def import parse_settings
+from oncelog.protocol.config_def import parse_config
 from oncelog.protocol.control_records import end_transaction_marker
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import BatchHeader, Record, build_batch, iter_records, parse_header, patch_offset
@@ -45,7 +45,7 @@ class FakeLog:
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
         names = {"log.cleanup.policy": "compact", "log.segment.bytes": "1048576"}
-        self.config: LogConfig = parse_settings(LogConfig, {**names, **{name.replace("_", "."): value for name, value in settings.items()}})
+        self.config: LogConfig = parse_config(LogConfig, {**names, **{name.replace("_", "."): value for name, value in settings.items()}})
         self.fs = OsFileSystem()
         self.descriptors = Descriptors(self.fs)
         self.log_end_offset = 0
@@ -272,7 +272,7 @@ def test_small_segments_are_merged_and_big_ones_are_not(log: FakeLog) -> None:
     for number in range(4):
         log.write([(str(number), "x" * 300)])
         log.roll()
-    config = parse_settings(LogConfig, {"internal.log.segment.bytes": str(2 * log.segments[0].size + 10)})
+    config = parse_config(LogConfig, {"internal.log.segment.bytes": str(2 * log.segments[0].size + 10)})
     assert [[one.base_offset for one in group] for group in group_segments(list(log.segments)[:-1], config)] == [[0, 1], [2, 3]]
     log.clean()
     assert [segment.base_offset for segment in log.segments] == [0, 4]
@@ -316,14 +316,14 @@ def test_what_is_cleanable(log: FakeLog) -> None:
     assert dirty == (0, 1, 1.0, False)
     assert cleanable_range(log, 1, T0) is None
     assert cleanable_range(log, 99, T0) == dirty  # a checkpoint beyond the end counts as absent
-    log.config = parse_settings(LogConfig, {"log.cleanup.policy": "compact", "log.cleaner.min.compaction.lag.ms": "1000"})
+    log.config = parse_config(LogConfig, {"log.cleanup.policy": "compact", "log.cleaner.min.compaction.lag.ms": "1000"})
     assert cleanable_range(log, None, T0 + 999) is None
     assert cleanable_range(log, None, T0 + 1000) == dirty
-    log.config = parse_settings(LogConfig, {"log.cleanup.policy": "compact", "log.cleaner.max.compaction.lag.ms": "1000"})
+    log.config = parse_config(LogConfig, {"log.cleanup.policy": "compact", "log.cleaner.max.compaction.lag.ms": "1000"})
     late = cleanable_range(log, None, T0 + 1001)
     assert late is not None
     assert late.must
-    log.config = parse_settings(LogConfig, {"log.cleanup.policy": "delete"})
+    log.config = parse_config(LogConfig, {"log.cleanup.policy": "delete"})
     assert cleanable_range(log, None, T0) is None
 
 
