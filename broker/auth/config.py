@@ -131,7 +131,10 @@ def listener_value(values: Mapping[str, str], listener: str, name: str, mechanis
     return None
 
 
-def listener_values(values: Mapping[str, str], listener: str) -> dict[str, str]:
-    """`values` as that listener sees them: its own `listener.name.<listener>.*` laid over the general ones."""
+def listener_values(values: Mapping[str, str], listener: str, mechanism: str | None = None) -> dict[str, str]:
+    """`values` as that listener (and SASL mechanism) sees them: its own `listener.name.<listener>.*` laid over the general ones."""
     prefix = f"listener.name.{listener.lower()}."
-    return {**values, **{key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}}
+    seen = dict(values)
+    for own in (prefix, f"{prefix}{mechanism.lower()}.") if mechanism else (prefix,):
+        seen |= {key.removeprefix(own): value for key, value in values.items() if key.startswith(own)}
+    return seen

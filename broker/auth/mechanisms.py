@@ -15,7 +15,7 @@ from oncelog.broker.auth.scram import ScramCredential, ScramCredentials, ScramMe
 ANONYMOUS = "User:ANONYMOUS"
 # the answer to every wrong password and unknown user is the same, so that names cannot be guessed
 _REFUSED = "Authentication failed: Invalid username or password"
-_SCRAM_REFUSED = "Authentication failed during authentication due to invalid credentials with SASL mechanism {}"
+_MOST_PARTS = 4  # that `PlainSaslServer` looks for, one too many
 
 
 _BASE64 = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)?"
@@ -31,7 +31,7 @@ _TOKEN_AUTHENTICATION = "tokenauth=true"
 
 
 class SaslFailure(Exception):
-    """Authentication failed; the text is what the client may read."""
+    """Authentication failed; the text is what the client may read, without one no more than that the credentials are invalid."""
 
 
 class Step(NamedTuple):
@@ -71,7 +71,7 @@ class PlainExchange:
     def step(self, token: bytes) -> Step:
         parts = token.decode(errors="replace").split("\0")
         if len(parts) != 3:
-            raise SaslFailure(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+            raise SaslFailure(f"Invalid SASL/PLAIN response: expected 3 tokens, got {min(len(parts), _MOST_PARTS)}")
         authorization_id, user, password = parts
         self.user = user
         if not user:
@@ -99,20 +99,20 @@ class ScramExchange:
         try:
             message = token.decode()
         except UnicodeDecodeError:
-            raise self._refused() from None
+            raise SaslFailure from None
         first, self._first = self._first, None
         return self._begin(message) if first is None else self._finish(message, first)
 
     def _begin(self, message: str) -> Step:
         found = _CLIENT_FIRST.fullmatch(message)
         if found is None:
-            raise self._refused()
+            raise SaslFailure
         user = found["user"].replace("=2C", ",").replace("=3D", "=")
         if self.user is None:
             self.user = user
         credential = self._credentials.of(user).get(self._mechanism)
         if credential is None or _TOKEN_AUTHENTICATION in found["extensions"].split(","):
-            raise self._refused()
+            raise SaslFailure
         authorization_id = (found["authzid"] or "").replace("=2C", ",").replace("=3D", "=")
         if authorization_id not in ("", user):
             raise SaslFailure("Authentication failed: Client requested an authorization id that is different from username")
@@ -124,20 +124,17 @@ class ScramExchange:
     def _finish(self, message: str, first: _FirstMessages) -> Step:
         found = _CLIENT_FINAL.fullmatch(message)
         if found is None or found["nonce"] != first.nonce or base64.b64decode(found["binding"]) != first.gs2_header.encode():
-            raise self._refused()
+            raise SaslFailure
         signed = f"{first.client_bare},{first.server},{found['without_proof']}".encode()
         proof, digest = base64.b64decode(found["proof"]), self._mechanism.digest
         signature = hmac.digest(first.credential.stored_key, signed, digest)
         if len(proof) != len(signature):
-            raise self._refused()
+            raise SaslFailure
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         if not hmac.compare_digest(digest(client_key).digest(), first.credential.stored_key):
-            raise self._refused()
+            raise SaslFailure
         server_signature = hmac.digest(first.credential.server_key, signed, digest)
         return Step(b"v=" + base64.b64encode(server_signature), first.user)
-
-    def _refused(self) -> SaslFailure:
-        return SaslFailure(_SCRAM_REFUSED.format(self._mechanism.sasl_name))
 
 
 def new_exchange(mechanism: str, plain_users: Mapping[str, str], credentials: ScramCredentials) -> Exchange:

@@ -22,6 +22,9 @@ def new_authorizer(config: AuthConfig, store: Store) -> Authorizer | None:
 def new_sasl_config(values: Mapping[str, str], listener: str, credentials: ScramCredentials) -> SaslConfig:
     """What the SASL listener of that name offers, from the raw settings. Raises KafkaError(INVALID_CONFIG)."""
     config = parse_config(AuthConfig, listener_values(values, listener))
+    by_mechanism = {
+        mechanism: parse_config(AuthConfig, listener_values(values, listener, mechanism)) for mechanism in config.sasl_enabled_mechanisms
+    }
     jaas = listener_value(values, listener, "sasl.jaas.config", "PLAIN")
     # one entry may be shared with SCRAM, whose login module names no users
     users = plain_users(jaas) if jaas is not None else {}
@@ -29,7 +32,7 @@ def new_sasl_config(values: Mapping[str, str], listener: str, credentials: Scram
         mechanisms=config.sasl_enabled_mechanisms,
         plain_users=users,
         credentials=credentials,
-        max_reauth_ms=config.connections_max_reauth_ms,
+        max_reauth_ms={mechanism: own.connections_max_reauth_ms for mechanism, own in by_mechanism.items()},
         failure_delay_ms=config.connection_failed_authentication_delay_ms,
         max_receive_bytes=config.sasl_server_max_receive_size,
     )

@@ -38,6 +38,8 @@ def handle(body: memoryview, ctx: RequestContext) -> list[bytes]:
         return [_int16(ErrorCode.UNSUPPORTED_VERSION) + _int32(1) + _range(own.key, own.min_version, ctx.broker.apis.max_version(own))]
     if version >= 3 and not _has_valid_software(body):
         return [_pack(version, ErrorCode.INVALID_REQUEST, [], None)]
+    if ctx.connection.sasl is not None:
+        ctx.connection.sasl.versions_told()
     key = (version, ctx.broker.config.txn.transaction_version, ctx.broker.config.group.group_consumer_enabled)
     if key not in _cache:
         _cache[key] = _pack(version, ErrorCode.NONE, ctx.broker.apis.advertised(), ctx)

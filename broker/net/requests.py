@@ -8,17 +8,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oncelog.broker.auth.tokens import take_bare_token
+from oncelog.broker.auth.tokens import later, take_bare_token
 from oncelog.broker.context import BrokerContext, RequestContext
 from oncelog.broker.net.connection import BlockedRequests, Connection, Slot
 from oncelog.broker.net.dispatch import Answer, Api, CloseConnection
 from oncelog.broker.net.splitting import handled_in_turns, split_of
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.errors import KafkaError
+from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.header import parse_request_header, response_header
 from oncelog.protocol.primitives import MalformedRequest, Piece
 
 if TYPE_CHECKING:
+    from oncelog.broker.auth.sasl import SaslState
     from oncelog.storage.env import Clock
 
 _log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class RequestHandler:
             return take_bare_token(bytes(frame), sasl, connection, self.clock.monotonic_ms())
         key, version, correlation_id, client_id, body_offset = parse_request_header(frame)
         if sasl is not None and not sasl.allows(key, self.clock.monotonic_ms()):
-            raise CloseConnection(f"request {key} before authentication on listener {connection.listener_name}")
+            return self._out_of_order(sasl, (key, version, correlation_id), frame[body_offset:], connection)
         if key == _API_VERSIONS and version > self._api_versions_max:
             api, version = self._apis.find(key, 0), -1  # the body is not read: its version is not ours
         else:
@@ -75,6 +76,30 @@ class RequestHandler:
 
         request = messages.decode_request(api.key, ctx.api_version, body) if ctx.api_version >= 0 else None
         return api.handle(request, ctx)
+
+    def _out_of_order(
+        self, sasl: SaslState, header: tuple[int, int, int], body: memoryview, connection: Connection
+    ) -> asyncio.Future[list[Piece]]:
+        """What SASL does not allow now ends the connection, while tokens are awaited behind an answer of error 34."""
+        key, version, correlation_id = header
+        why = f"request {key} before authentication on listener {connection.listener_name}"
+        if not sasl.tells_refusals:
+            raise CloseConnection(why)
+        from oncelog.broker.net.error_answers import error_answer
+        from oncelog.protocol import messages
+
+        if key == _API_VERSIONS and version > self._api_versions_max:
+            version, request = 0, messages.ApiVersionsRequest()
+        else:
+            request = messages.decode_request(self._apis.find(key, version).key, version, body)
+        answer = error_answer(ApiKey(key), version, request, ErrorCode.ILLEGAL_SASL_STATE)
+        if answer is None:
+            raise CloseConnection(why)
+        connection.turned_away("authentication failed", reason=why)
+        connection.close_after_response()
+        return later(
+            [response_header(key, version, correlation_id), messages.encode_response(ApiKey(key), version, answer)], sasl.failure_delay_ms
+        )
 
     def log_failure(self, connection: Connection, error: BaseException) -> None:
         """An error of ours: the whole trace, and the connection is closed by the caller."""

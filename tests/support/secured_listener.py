@@ -59,7 +59,9 @@ class Running:
             salted = salted_password(mechanism, "secret", SALT, 4096)
             credentials.set("alice", mechanism, credential_of(mechanism, SALT, 4096, salted))
         mechanisms = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-        sasl = SaslConfig(mechanisms, {"alice": "secret", "bob": "x"}, credentials, max_reauth_ms, failure_delay_ms=50)
+        sasl = SaslConfig(
+            mechanisms, {"alice": "secret", "bob": "x"}, credentials, dict.fromkeys(mechanisms, max_reauth_ms), failure_delay_ms=50
+        )
         mapper = principal_mapper(("DEFAULT",))
         self.listener = Listener(
             ListenerConfig("L", "127.0.0.1", 0, security),
