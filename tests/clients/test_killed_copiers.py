@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from referee import apache_kafka
-from support import copier_loop
+from support import copier
 from support.process import wait_until
 from support.programs import Program
 
@@ -103,7 +103,7 @@ def kill_and_copy(bootstrap: str, name: str, command: Command, broker: Any, fold
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_librdkafka(mortal_broker: Any, name: str, protocol: str, tmp_path: Path) -> None:
     def command(bootstrap: str, name: str, transactional_id: str) -> list[str]:
-        return [sys.executable, copier_loop.__file__, bootstrap, name, transactional_id, protocol]
+        return [sys.executable, copier.__file__, bootstrap, name, f"{name}-from", f"{name}-to", transactional_id, protocol]
 
     kill_and_copy(mortal_broker.bootstrap, name, command, mortal_broker, tmp_path)
 

@@ -22,6 +22,7 @@ PARTITIONS = 4
 COPIERS = 3
 HUNG_SECONDS = 20.0
 SLICE = 12
+SESSION_MS = "1500"
 SETTINGS = {"group.min.session.timeout.ms": "500", "group.initial.rebalance.delay.ms": "100"}
 
 
@@ -38,16 +39,24 @@ class Member:
     def start(self) -> None:
         if self._process is not None and self._process.poll() is None:
             return
-        command = [sys.executable, copier.__file__, self.broker.bootstrap, "copiers", "in", "out", self.name]
+        if self._process is not None:
+            self._reaped()
+        command = [sys.executable, copier.__file__, self.broker.bootstrap, "copiers", "in", "out", self.name, "classic", SESSION_MS]
         with self.turns.open("ab") as turns, self.errors.open("ab") as errors:
-            self._process = subprocess.Popen(command, stdout=turns, stderr=errors, stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(command, stdout=turns, stderr=errors, stdin=subprocess.PIPE)
         self._size, self._patience = 0, Patience(HUNG_SECONDS)
 
     def end(self, how: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(how)
             Patience(10).wait(self._process.wait)
-            self._process = None
+            self._reaped()
+
+    def _reaped(self) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process = None
 
     def tend(self, counts: Counter[str]) -> None:
         """See that it goes on. librdkafka may wait for ever when the broker dies while offsets are sent to a transaction."""

@@ -1,13 +1,15 @@
 """One copier: read a topic in a group, write another, the group's offsets in the transaction (confluent-kafka). Run as a script.
 
-    copier.py BOOTSTRAP GROUP SOURCE TARGET TRANSACTIONAL_ID
+    copier.py BOOTSTRAP GROUP SOURCE TARGET TRANSACTIONAL_ID [PROTOCOL [SESSION_TIMEOUT_MS]]
 
-Prints a line for every turn, so that a supervisor knows that it lives; leaves with status 3 when a new instance has to take over.
+Runs while its input lasts. Prints a line for every turn, so that a supervisor knows that it lives; leaves with status 3 when a new
+instance has to take over.
 """
 
 from __future__ import annotations
 
 import faulthandler
+import select
 import sys
 import time
 from collections.abc import Callable
@@ -21,18 +23,28 @@ NEAR = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200}
 
 
 class Copier:
-    def __init__(self, bootstrap: str, group: str, source: str, target: str, transactional_id: str) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        group: str,
+        source: str,
+        target: str,
+        transactional_id: str,
+        protocol: str = "classic",
+        session_timeout_ms: str = "6000",
+    ) -> None:
         self.target = target
         self.rebalanced = False
+        session = {"session.timeout.ms": int(session_timeout_ms), "heartbeat.interval.ms": int(session_timeout_ms) // 5}
         self.consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap,
                 "group.id": group,
+                "group.protocol": protocol,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
-                "session.timeout.ms": 1_500,
-                "heartbeat.interval.ms": 300,
+                **(session if protocol == "classic" else {}),  # the broker tells the members of the other
                 **NEAR,
             }
         )
@@ -42,6 +54,8 @@ class Copier:
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": 5_000,
                 "linger.ms": 0,
+                # librdkafka 2.16 forgets brokers when none answers, and then waits for ever for the group coordinator it knew
+                "metadata.recovery.strategy": "none",
                 **NEAR,
             }
         )
@@ -80,7 +94,7 @@ class Copier:
             self.consumer.seek(TopicPartition(place.topic, place.partition, max(place.offset, 0)))
 
     def run(self) -> int:
-        while True:
+        while not select.select([sys.stdin], [], [], 0)[0]:
             print(time.monotonic(), flush=True)
             try:
                 self.turn()
@@ -90,6 +104,8 @@ class Copier:
                     return TAKE_OVER
                 until_done(lambda: self.producer.abort_transaction(SECONDS))
                 self.rewind()
+        self.consumer.close()
+        return 0
 
 
 def until_done(step: Callable[[], Any]) -> Any:

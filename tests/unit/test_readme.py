@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -39,6 +40,11 @@ CLAIMS = {
         "sim/test_power_cuts.py::test_acknowledged_records_survive",
     ),
     "336,776 flights": ("unit/test_readme.py::test_the_flights_are_as_many_as_told",),
+    "`--port 0` picks a free one and prints it": ("clients/test_readme.py::test_serve_and_ready",),
+    "exit status 0 when it serves": ("clients/test_readme.py::test_serve_and_ready",),
+    "\nPython (confluent-kafka):\n": ("clients/test_readme.py::test_python",),
+    "\nJava:\n": ("clients/test_readme.py::test_java",),
+    "\nSpark:\n": ("spark/test_readme.py::test_the_first_query",),
     "`oncelog verify DIR` audits either": (
         "unit/storage/audit/test_verify.py::test_our_own_directory_is_sound",
         "unit/storage/audit/test_verify.py::test_a_directory_taken_over_from_kafka_stays_sound",
@@ -193,6 +199,11 @@ def test_the_flights_are_as_many_as_told() -> None:
     from oncelog.spark_jobs import flights
 
     assert f"{flights.FLIGHTS:,} flights" in README
+
+
+def test_the_versions_of_python_are_those_of_the_wheel() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    assert f"Python {wanted.removeprefix('>=')} or newer" in README
 
 
 def test_it_is_short() -> None:
