@@ -70,7 +70,7 @@ DIFFERENCES = {
         "unit/broker/handlers/test_api_00_produce.py::test_acknowledged_is_visible_and_survives_a_power_cut",
         "unit/broker/settings/test_start.py::test_fast_does_not_overrule_what_is_set",
     ),
-    "a batch resent after a restart": ("unit/storage/recovery/test_opening.py::test_case_59_five_batches_deduplicate_after_restart",),
+    "a batch resent after a restart": ("unit/storage/log/test_producer_state.py::test_case_59_five_batches_deduplicate_after_restart",),
     "`kill -9` after EndTxn was answered": ("unit/coordinator/txn/test_recovery.py::test_case_49_50_51_kill_at_every_write_of_the_end",),
     "EndTxn racing another instance's InitProducerId": (
         "unit/coordinator/txn/test_service.py::test_k6_commit_racing_a_new_instance_ends_legally",
@@ -84,7 +84,7 @@ DIFFERENCES = {
     "Produce with null records": ("wire/test_pipeline.py::test_null_records_are_refused",),
     "garbage in an index, a torn tail after a clean stop, damaged checkpoints, a foreign folder": (
         "unit/storage/recovery/test_opening.py::test_case_50_index_missing_or_garbage",
-        "unit/storage/recovery/test_opening.py::test_case_45_bytes_behind_the_end_are_cut",
+        "unit/storage/recovery/test_salvage.py::test_case_45_bytes_behind_the_end_are_cut",
         "unit/storage/recovery/test_opening.py::test_case_56_checkpoint_damaged_counts_as_absent",
         "unit/storage/recovery/test_opening.py::test_case_73_foreign_folders_and_files_are_skipped",
     ),
@@ -92,11 +92,11 @@ DIFFERENCES = {
         "unit/storage/recovery/test_missing.py::test_what_is_missing_is_said_once",
     ),
     "one of the files with topics, settings, users and rules damaged": (
-        "unit/storage/directory/test_own_files.py::test_one_of_two_copies_is_enough",
-        "unit/storage/directory/test_own_files.py::test_users_and_rules_are_never_given_up_unasked",
+        "unit/storage/files/test_twin_file.py::test_one_of_two_copies_is_enough",
+        "unit/storage/files/test_metadata_store.py::test_users_and_rules_are_never_given_up_unasked",
     ),
     "a damaged batch with good ones above it": (
-        "unit/storage/recovery/test_opening.py::test_case_46_bit_flip_is_quarantined_and_what_is_above_is_served",
+        "unit/storage/recovery/test_salvage.py::test_case_46_bit_flip_is_quarantined_and_what_is_above_is_served",
     ),
     "a lost `.txnindex`": ("unit/storage/recovery/test_opening.py::test_case_52_txnindex_damaged_never_shows_aborted_records",),
     "transaction time-outs": ("unit/coordinator/txn/test_service.py::test_case_47_late_produce_of_a_timed_out_transaction",),

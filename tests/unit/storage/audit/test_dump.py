@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 from oncelog.broker.commands.log_dump import dump as log_dump
 from oncelog.storage.audit.dump import dump
+from oncelog.storage.recovery.missing import tell_missing
 from support.golden_storage import facts, unpack
+from support.own_files import Directory
+from support.storage_kit import SMALL, TP
+
+pytestmark = pytest.mark.unit
+
 
 Rows = list[dict[str, Any]]
 
@@ -109,3 +115,18 @@ def test_a_file_that_is_none_of_kafkas(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     assert log_dump(tmp_path / "notes.txt") == 2
     assert log_dump(tmp_path / "nowhere.log") == 2
+
+
+def test_a_dump_shows_them_without_secrets(tmp_path: Path) -> None:
+    directory = Directory(tmp_path)
+    directory.kit.stop()
+    (tmp_path / "oncelog.topics.copy").write_bytes(b"garbage")
+    tell_missing(directory.kit.fs, directory.kit.folder, TP, [], [(3, 5)])
+    rows = list(dump(tmp_path))
+    topics = [(row["file"], row["name"], row["configs"]) for row in rows if row["kind"] == "topic"]
+    assert ("oncelog.topics", "unwritten", {"retention.ms": "123456"}) in topics
+    assert ("t-0/oncelog.topic", "t", {**SMALL, "retention.ms": "-1"}) in topics
+    assert [row["file"] for row in rows if row["kind"] == "damaged"] == ["oncelog.topics.copy"]
+    assert {row["key"] for row in rows if row["kind"] == "metadata"} == {"alice", "cluster.id", "directory.id", "node.id"}
+    assert [(row["first_offset"], row["last_offset"]) for row in rows if row["kind"] == "missing"] == [(3, 4)]
+    assert "secret" not in str(rows)

@@ -11,13 +11,22 @@ from oncelog.storage.audit.raw_formats import parse_offset_checkpoint
 from oncelog.storage.audit.verify import verify
 from oncelog.storage.env import OsFileSystem
 from oncelog.storage.files.checkpoints import read_checkpoint, read_epochs, write_offsets
+from oncelog.storage.upkeep.retention import delete_records
 from support.damage import PLACES, WAYS, damaged
 from support.storage_kit import TP, Kit, offsets
 
 pytestmark = pytest.mark.unit
+
+
 FILES = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint")
+
+
 ABSURD = (10**30, 2**63, 2**63 - 1, -1, 5000)
+
+
 FS = OsFileSystem()
+
+
 both = pytest.mark.parametrize("clean", [True, False], ids=["clean", "unclean"])
 
 
@@ -135,3 +144,24 @@ def test_partition_ids_are_told_from_the_registry(tmp_path: Path, caplog: pytest
         assert len(lines(caplog)) <= 1
         kit.restart()
         assert lines(caplog) == []
+
+
+# --- the rest of the crash points
+
+
+@both
+def test_case_38_drafts_of_checkpoints_are_not_believed(tmp_path: Path, clean: bool) -> None:
+    kit = Kit(tmp_path / "data", flush_on_ack=False)
+    kit.create()
+    for sequence in range(40):
+        kit.append(sequence, pid=7)
+    delete_records(kit.log, 5)
+    kit.manager._upkeep.write_checkpoints(everything=True)
+    kit.stop() if clean else kit.kill()
+    drafts = [path.with_name(path.name + ".tmp") for path in kit.data_dir.iterdir() if path.name.endswith("checkpoint")]
+    drafts += [kit.data_dir / "oncelog.topics.tmp", kit.data_dir / "meta.properties.tmp", kit.folder / "leader-epoch-checkpoint.tmp"]
+    for path in drafts:
+        path.write_text("0\n1\nt 0 3\n")
+    kit.start()
+    assert (kit.log.log_start_offset, kit.log.log_end_offset) == (5, 40)
+    assert offsets(kit.log) == list(range(5, 40))

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 from oncelog.protocol.records import iter_headers, iter_records
 from oncelog.storage.files.checkpoints import read_offsets
+from support.flushed_when_told import DATA, sim
 from support.simfs import SimFileSystem
-from support.storage_kit import TP, Kit, offsets
+from support.storage_kit import T0, TP, Kit, offsets
 
 pytestmark = pytest.mark.unit
+
+
 HOUR_MS = 3_600_000
 
 
@@ -127,3 +130,13 @@ def test_checkpoints_are_written_when_something_changed() -> None:
     assert set(again) == {None}
     assert after(600) == []
     assert read_offsets(fs, Path("/data/replication-offset-checkpoint")) == {TP: 3}
+
+
+def test_a_sealed_segment_is_not_read_again_after_a_kill() -> None:
+    """The recovery point reaches the disk with the next piece of upkeep, not a minute later."""
+    kit, _, flusher = sim(1)
+    while len(kit.log.segments) < 4:
+        kit.append(n=5)
+    flusher.flush()
+    kit.manager.maintenance(T0)
+    assert read_offsets(kit.fs, DATA / "recovery-point-offset-checkpoint") == {TP: kit.log.log_end_offset}

@@ -3,130 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from oncelog.protocol.config_def import parse_config
-from oncelog.protocol.control_records import end_transaction_marker
-from oncelog.protocol.names import TopicPartition
-from oncelog.protocol.records import BatchHeader, Record, build_batch, iter_records, parse_header, patch_offset
-from oncelog.storage.audit.findings import Findings
-from oncelog.storage.audit.partition import PartitionContext, audit_partition
-from oncelog.storage.audit.raw_directory import open_partition_folder
+from oncelog.protocol.records import Record, build_batch, iter_records
 from oncelog.storage.audit.verify import verify
 from oncelog.storage.config import LogConfig
 from oncelog.storage.env import OsFileSystem
-from oncelog.storage.files.descriptors import Descriptors
-from oncelog.storage.files.txn_index import AbortedTxn
 from oncelog.storage.log.producer_state import CachedBatch, ProducerStateEntry
-from oncelog.storage.log.segment import Segment
-from oncelog.storage.log.segments import Segments
 from oncelog.storage.upkeep.compaction import clean as cleaner
-from oncelog.storage.upkeep.compaction.batch import empty_batch
-from oncelog.storage.upkeep.compaction.choice import cleanable_range
-from oncelog.storage.upkeep.compaction.clean import CleaningAborted, CleanResult, clean, group_segments
+from oncelog.storage.upkeep.compaction.clean import CleaningAborted, clean, group_segments
 from oncelog.storage.upkeep.compaction.driver import LogCleaner
+from support.compacted_log import DAY, T0, FakeLog
 from support.our_directory import COMPACT, SMALL, OurDirectory
-
-T0 = 1_700_000_000_000
-DAY = 86_400_000
-Pairs = list[tuple[str, str | None]]
-
-
-class FakeLog:
-    """A log made of real segments, filled batch by batch; the last segment is active."""
-
-    topic_partition = TopicPartition("comp", 0)
-    offline: str | None = None
-    log_start_offset = 0
-
-    def __init__(self, folder: Path, **settings: str) -> None:
-        self.folder = folder
-        names = {"log.cleanup.policy": "compact", "log.segment.bytes": "1048576"}
-        self.config: LogConfig = parse_config(LogConfig, {**names, **{name.replace("_", "."): value for name, value in settings.items()}})
-        self.fs = OsFileSystem()
-        self.descriptors = Descriptors(self.fs)
-        self.log_end_offset = 0
-        self.segments = Segments(self.fs, self.descriptors, folder, [self._new_segment()])
-        self.first_open: int | None = None
-        self.producer_entries: list[ProducerStateEntry] = []
-
-    def _new_segment(self) -> Segment:
-        return Segment.create(self.descriptors, self.folder, self.log_end_offset, 4096, T0)
-
-    @property
-    def settled_end(self) -> int:
-        return self.log_end_offset
-
-    @property
-    def last_stable_offset(self) -> int:
-        return self.log_end_offset if self.first_open is None else self.first_open
-
-    def producers(self) -> list[ProducerStateEntry]:
-        return self.producer_entries
-
-    def roll(self) -> None:
-        self.segments.active.save_indexes(final=True)
-        self.segments.add(self._new_segment())
-
-    def put(self, batch: bytearray) -> int:
-        patch_offset(batch, self.log_end_offset, 0)
-        header = parse_header(batch)
-        self.segments.active.append([batch], len(batch), header.last_offset, header.max_timestamp, 1 << 20)
-        self.log_end_offset = header.next_offset
-        return header.base_offset
-
-    def write(self, pairs: Pairs, **fields: Any) -> int:
-        time = fields.pop("time", T0)
-        return self.put(build_batch([(time, key.encode(), None if value is None else value.encode()) for key, value in pairs], **fields))
-
-    def abort(self, producer_id: int, first_offset: int, epoch: int = 0) -> int:
-        marker = self.put(end_transaction_marker(producer_id, epoch, False, 0, T0))
-        self.segments.active.append_aborted(AbortedTxn(producer_id, first_offset, marker, marker + 1))
-        return marker
-
-    def headers(self) -> list[BatchHeader]:
-        return [header for segment in self.segments for _, header in segment.headers()]
-
-    def records(self) -> dict[int, tuple[str, str | None]]:
-        found = {}
-        for segment in self.segments:
-            for position, header in segment.headers():
-                if not header.is_control:
-                    for record in iter_records(segment.read_at(position, header.size_bytes)):
-                        assert record.key is not None
-                        found[record.offset] = record.key.decode(), None if record.value is None else record.value.decode()
-        return found
-
-    def clean(self, now_ms: int = T0, first_dirty: int | None = None, max_keys: int = 1000) -> CleanResult:
-        dirty = cleanable_range(self, first_dirty, now_ms)
-        assert dirty is not None
-        steps = clean(self, self.fs, dirty.start, dirty.end, now_ms, max_keys)
-        while True:
-            try:
-                job = next(steps)
-            except StopIteration as stop:
-                result: CleanResult = stop.value
-                return result
-            if job is not None:
-                job()
-
-    def audit(self) -> list[str]:
-        """The offline auditor on the folder: formats, CRCs, indexes."""
-        self.segments.active.save_indexes(final=True)
-        (self.folder / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
-        findings = Findings()
-        audit_partition(open_partition_folder(self.folder, "comp", 0), PartitionContext(False, True, False), findings)
-        return [f"{item.kind} {item.message}" for item in findings.items if item.severity == "error"]
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[FakeLog]:
-    made = FakeLog(tmp_path)
-    yield made
-    made.descriptors.close()
 
 
 def test_the_latest_value_of_each_key_stays_at_its_offset(log: FakeLog) -> None:
@@ -174,50 +65,6 @@ def test_a_tombstone_stays_until_its_horizon_and_then_goes(log: FakeLog) -> None
     assert log.audit() == []
 
 
-def test_aborted_data_goes_at_once_and_its_marker_later(log: FakeLog) -> None:
-    transaction = {"producer_id": 5, "producer_epoch": 0, "is_transactional": True}
-    log.write([("a", "committed")])
-    first = log.write([("a", "aborted")], base_sequence=0, **transaction)
-    log.abort(5, first)
-    log.roll()
-    log.clean(now_ms=T0)
-    assert log.records() == {0: ("a", "committed")}
-    marker = log.headers()[-1]
-    assert marker.is_control
-    assert not marker.has_delete_horizon
-    assert log.segments[0].aborted == [AbortedTxn(5, 1, 2, 3)]
-    log.write([("x", "1")])
-    log.roll()
-    log.clean(now_ms=T0, first_dirty=0)  # no data left: the marker begins to age
-    aging = next(header for header in log.headers() if header.is_control)
-    assert (aging.attributes, aging.size_bytes, aging.base_timestamp) == (0x70, 81, T0 + DAY)
-    assert log.segments[0].aborted == []
-    log.clean(now_ms=T0 + DAY, first_dirty=0)
-    assert [header.base_offset for header in log.headers()] == [0, 3]
-
-
-def test_aborted_data_supersedes_nothing_when_its_marker_stands_behind_the_range(log: FakeLog) -> None:
-    transaction = {"producer_id": 5, "producer_epoch": 0, "is_transactional": True}
-    log.write([("a", "committed")])
-    first = log.write([("a", "aborted")], base_sequence=0, **transaction)
-    log.roll()
-    log.first_open = log.log_end_offset  # another transaction is open from here on
-    log.abort(5, first)
-    log.clean()
-    assert log.records()[0] == ("a", "committed")
-
-
-def test_a_committed_transaction_keeps_its_marker_while_it_has_data(log: FakeLog) -> None:
-    log.write([("a", "1")], producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
-    log.put(end_transaction_marker(5, 0, True, 0, T0))
-    log.roll()
-    log.clean(now_ms=T0)
-    log.write([("z", "1")])
-    log.roll()
-    log.clean(now_ms=T0 + 9 * DAY, first_dirty=0)
-    assert [(header.base_offset, header.has_delete_horizon) for header in log.headers()] == [(0, False), (1, False), (2, False)]
-
-
 def test_the_last_sequence_of_a_producer_stays_as_an_empty_batch(log: FakeLog) -> None:
     log.write([("a", "1")], producer_id=5, producer_epoch=2, base_sequence=9)
     log.write([("a", "2")])
@@ -229,20 +76,6 @@ def test_the_last_sequence_of_a_producer_stays_as_an_empty_batch(log: FakeLog) -
     assert empty.max_timestamp == T0
     assert log.records() == {1: ("a", "2")}
     assert log.audit() == []
-
-
-def test_nothing_at_or_above_an_open_transaction_is_touched(log: FakeLog) -> None:
-    log.write([("a", "1")])
-    log.write([("a", "2")])
-    log.first_open = log.write([("a", "3")], producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
-    second = log.write([("b", "x")], producer_id=6, producer_epoch=0, base_sequence=0, is_transactional=True)
-    log.abort(6, second)
-    log.write([("a", "4")])
-    log.roll()
-    result = log.clean()
-    assert result.first_dirty_offset == log.first_open
-    assert log.records() == {1: ("a", "2"), 2: ("a", "3"), 3: ("b", "x"), 5: ("a", "4")}
-    assert log.segments[0].aborted == [AbortedTxn(6, 3, 4, 5)]
 
 
 def test_a_full_map_ends_early_and_the_next_pass_goes_on(log: FakeLog) -> None:
@@ -307,89 +140,6 @@ def test_a_pass_that_is_dropped_leaves_nothing(log: FakeLog) -> None:
     assert len(log.records()) == 2
 
 
-def test_what_is_cleanable(log: FakeLog) -> None:
-    assert cleanable_range(log, None, T0) is None
-    log.write([("a", "1")], time=T0)
-    log.roll()
-    dirty = cleanable_range(log, None, T0)
-    assert dirty is not None
-    assert dirty == (0, 1, 1.0, False)
-    assert cleanable_range(log, 1, T0) is None
-    assert cleanable_range(log, 99, T0) == dirty  # a checkpoint beyond the end counts as absent
-    log.config = parse_config(LogConfig, {"log.cleanup.policy": "compact", "log.cleaner.min.compaction.lag.ms": "1000"})
-    assert cleanable_range(log, None, T0 + 999) is None
-    assert cleanable_range(log, None, T0 + 1000) == dirty
-    log.config = parse_config(LogConfig, {"log.cleanup.policy": "compact", "log.cleaner.max.compaction.lag.ms": "1000"})
-    late = cleanable_range(log, None, T0 + 1001)
-    assert late is not None
-    assert late.must
-    log.config = parse_config(LogConfig, {"log.cleanup.policy": "delete"})
-    assert cleanable_range(log, None, T0) is None
-
-
-class Ticking:
-    """Every look at the clock is one millisecond."""
-
-    now = 0.0
-
-    def time_ms(self) -> int:
-        return T0
-
-    def monotonic_ms(self) -> float:
-        self.now += 1.0
-        return self.now
-
-
-def test_the_driver_works_in_small_steps_and_reports_the_checkpoint(log: FakeLog) -> None:
-    for number in range(40):
-        log.write([("a", str(number))])
-    log.roll()
-    done: list[tuple[TopicPartition, int]] = []
-    cleaner = LogCleaner(log.fs, Ticking(), lambda partition, offset: done.append((partition, offset)))
-    logs: Iterable[FakeLog] = [log]
-    turns = 0
-    while cleaner.step(logs, {}, T0, budget_ms=5.0):
-        turns += 1
-        assert turns < 200
-    assert turns > 5
-    assert done == [(log.topic_partition, 40)]
-    assert log.records() == {39: ("a", "39")}
-    assert cleaner.step(logs, {log.topic_partition: 40}, T0) is False
-
-
-def test_the_driver_hands_syncs_to_a_worker_and_waits_for_it(log: FakeLog) -> None:
-    class Held:
-        finished = False
-
-        def __init__(self, job: Any) -> None:
-            self.job = job
-
-        def done(self) -> bool:
-            return self.finished
-
-        def result(self) -> None:
-            self.job()
-
-    held: list[Held] = []
-
-    def offload(job: Any) -> Held:
-        held.append(Held(job))
-        return held[-1]
-
-    log.write([("a", "1"), ("a", "2")])
-    log.roll()
-    done: list[int] = []
-    cleaner = LogCleaner(log.fs, Ticking(), lambda _partition, offset: done.append(offset), offload)
-    for _ in range(50):
-        cleaner.step([log], {}, T0)
-    assert len(held) == 1
-    assert not done
-    held[0].finished = True
-    while cleaner.step([log], {}, T0):
-        pass
-    assert done == [2]
-
-
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_a_worker_unpacks_what_becomes_large(log: FakeLog, codec: int) -> None:
     """A few kilobytes may stand for many megabytes: they are never unpacked in a turn of the loop."""
@@ -418,25 +168,6 @@ def test_a_worker_unpacks_what_becomes_large(log: FakeLog, codec: int) -> None:
             if job is not None:
                 job()
     assert log.records() == {1: ("k", "last"), 2: ("other", "v")}
-
-
-def test_the_driver_marks_a_damaged_log_and_goes_on(log: FakeLog, tmp_path_factory: pytest.TempPathFactory) -> None:
-    log.write([("a", "1")])
-    log.roll()
-    path = Path(log.segments[0].log_path)
-    path.write_bytes(path.read_bytes()[:-1] + b"\xff")
-    done: list[int] = []
-    cleaner = LogCleaner(log.fs, Ticking(), lambda _partition, offset: done.append(offset))
-    while cleaner.step([log], {}, T0):
-        pass
-    assert "wrong CRC" in cleaner.uncleanable[log.topic_partition]
-    assert not done
-
-
-def test_an_empty_batch_is_61_bytes_and_valid() -> None:
-    header = parse_header(build_batch([(T0, b"a", b"b")], codec=3, producer_id=1, producer_epoch=0, base_sequence=4, base_offset=9))
-    empty = parse_header(empty_batch(header))
-    assert (empty.base_offset, empty.last_offset, empty.codec, empty.size_bytes) == (9, 9, 0, 61)
 
 
 # --- the real log -----------------------------------------------------------------------------------------------------

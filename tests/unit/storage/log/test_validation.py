@@ -1,26 +1,17 @@
-"""Appending: validation in Kafka's order, producers and transactions, what the broker rewrites."""
+"""Validation in Kafka's order, and what the broker rewrites."""
 
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 from typing import Any
 
 import pytest
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.records import build_batch, check_crc, iter_records, parse_header, rewrite_crc
 from oncelog.storage.log.validation import InvalidRecordError
-from oncelog.storage.upkeep.retention import delete_records
-from support.storage_kit import T0, Kit, offset_for_timestamp, offsets
+from support.storage_kit import T0, Kit, offset_for_timestamp
 
 pytestmark = pytest.mark.unit
-
-
-@pytest.fixture
-def kit(tmp_path: Path) -> Kit:
-    made = Kit(tmp_path / "data")
-    made.create()
-    return made
 
 
 def batch(n: int = 1, **options: Any) -> bytearray:
@@ -134,106 +125,3 @@ def test_case_21_unused_attribute_bits_are_kept(kit: Kit) -> None:
     rewrite_crc(data)
     kit.log.append(data, T0)
     assert parse_header(bytes(kit.log.read(0, 999, isolation=0, min_one_message=True).records)).attributes == 0x7F80
-
-
-def test_duplicates_gaps_and_epochs(kit: Kit) -> None:
-    for sequence in range(6):
-        kit.append(sequence, pid=5)
-    again = kit.append(3, pid=5)
-    assert (again.duplicate, again.base_offset, again.log_append_time_ms) == (True, 3, T0)
-    codes = []
-    for sequence, epoch in ((0, 0), (8, 0), (3, 1), (6, -1)):
-        with pytest.raises(KafkaError) as caught:
-            kit.append(sequence, pid=5, epoch=epoch)
-        codes.append(caught.value.code)
-    assert codes == [45, 45, 45, 47]
-    assert kit.append(0, pid=5, epoch=1).base_offset == 6
-    assert kit.append(77, pid=6).base_offset == 7  # nothing is known of it
-
-
-def test_sequence_wraps(kit: Kit) -> None:
-    kit.append(2**31 - 2, pid=5, n=3)
-    assert kit.log.producers()[0].last_sequence == 0
-    assert kit.append(2**31 - 2, pid=5, n=3).duplicate
-    assert kit.append(1, pid=5).base_offset == 3
-
-
-def test_transaction_rules(kit: Kit) -> None:
-    def code(*args: Any, **options: Any) -> int:
-        with pytest.raises(KafkaError) as caught:
-            kit.append(*args, **options)
-        return caught.value.code
-
-    assert code(0, pid=5, txn=True, verified=False) == ErrorCode.INVALID_TXN_STATE
-    assert code(4, pid=5, txn=True, tv2=True) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    kit.append(0, pid=5, txn=True)
-    kit.append(1, pid=5, txn=True, verified=False)
-    assert code(2, pid=5) == ErrorCode.INVALID_TXN_STATE
-    kit.append()
-    assert (kit.log.last_stable_offset, kit.log.high_watermark) == (0, 3)
-    with pytest.raises(KafkaError) as caught:
-        kit.log.append_marker(5, 0, 0, True, T0, transaction_version=2)
-    assert caught.value.code == 47
-    kit.log.append_marker(5, 1, 0, False, T0, transaction_version=2)
-    assert kit.log.append_marker(5, 1, 0, False, T0, transaction_version=2).base_offset == 4  # nothing open: appended
-    with pytest.raises(KafkaError) as caught:
-        kit.mark(5, True)
-    assert caught.value.code == 47
-    with pytest.raises(KafkaError) as caught:
-        kit.log.append_marker(5, 1, -1, True, T0)
-    assert caught.value.code == ErrorCode.TRANSACTION_COORDINATOR_FENCED
-    assert offsets(kit.log, 1) == [2]
-
-
-def test_case_28_aborted_transaction_over_segments_is_listed_once(kit: Kit) -> None:
-    for sequence in range(40):
-        kit.append(sequence, pid=5, txn=True)
-    kit.mark(5, False)
-    assert len(kit.log.segments) >= 3
-    data = kit.log.read(20, 500, isolation=1, min_one_message=True)
-    assert [(entry.producer_id, entry.first_offset) for entry in data.aborted or []] == [(5, 0)]
-
-
-def test_cases_22_and_25_index_rules(tmp_path: Path) -> None:
-    kit = Kit(tmp_path / "data", flush_on_ack=False)
-    log = kit.create(segment_index_bytes="48")
-    for number in range(200):
-        kit.clock.now_ms += 1
-        kit.append(n=number % 5 + 1)
-    kit.stop()
-    for path in sorted(kit.folder.glob("*.index")):
-        assert path.stat().st_size <= 48
-    written = {path: path.read_bytes() for path in kit.folder.iterdir() if path.suffix in (".index", ".timeindex")}
-    for path in written:
-        path.unlink()
-    kit.start()
-    for segment in kit.log.segments:
-        segment.rebuild_indexes("test")
-    assert {path: path.read_bytes() for path in written} == written
-    assert log.log_end_offset == kit.log.log_end_offset
-
-
-def test_case_62_idle_producers_are_forgotten_by_arrival(tmp_path: Path) -> None:
-    kit = Kit(tmp_path / "data", producer_id_expiration_ms=1000)
-    kit.create()
-    kit.append(5, pid=5)
-    kit.append(5, pid=6, txn=True)
-    kit.clock.now_ms += 1000
-    log = kit.restart()
-    assert [entry.producer_id for entry in log.producers()] == [6]
-    assert kit.append(99, pid=5).base_offset == 2
-
-
-def test_delete_records(kit: Kit) -> None:
-    for _ in range(10):
-        kit.append()
-    assert delete_records(kit.log, 4) == 4
-    assert offsets(kit.log) == list(range(4, 10))
-    for offset in (3, 11):
-        with pytest.raises(KafkaError) as caught:
-            kit.log.read(offset, 100, isolation=0, min_one_message=True)
-        assert caught.value.code == 1 or offset == 4
-    with pytest.raises(KafkaError):
-        delete_records(kit.log, 11)
-    assert delete_records(kit.log, -1) == 10
-    assert kit.restart().log_start_offset == 10

@@ -8,6 +8,18 @@ import pytest
 from oncelog.protocol.records import iter_headers
 from support.storage_kit import Kit
 
+pytestmark = pytest.mark.unit
+
+
+def test_case_28_aborted_transaction_over_segments_is_listed_once(kit: Kit) -> None:
+    for sequence in range(40):
+        kit.append(sequence, pid=5, txn=True)
+    kit.mark(5, False)
+    assert len(kit.log.segments) >= 3
+    data = kit.log.read(20, 500, isolation=1, min_one_message=True)
+    assert [(entry.producer_id, entry.first_offset) for entry in data.aborted or []] == [(5, 0)]
+
+
 TRANSACTIONS = 30
 BATCHES = 3
 

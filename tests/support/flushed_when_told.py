@@ -1,0 +1,39 @@
+"""A log on the simulated disk, flushed when a test says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from oncelog.storage.log.flush import FlushTarget
+
+from support.simfs import SimFileSystem
+from support.storage_kit import T0, Kit
+
+DATA = Path("/data")
+
+
+class LaterFlusher:
+    """Flushes when told to."""
+
+    def __init__(self) -> None:
+        self.wanted: list[FlushTarget] = []
+
+    def request(self, log: FlushTarget) -> None:
+        self.wanted.append(log)
+
+    def flush(self) -> None:
+        from oncelog.storage.log.flush import flush_now
+
+        for log in dict.fromkeys(self.wanted):
+            flush_now(log)
+        self.wanted.clear()
+
+    def close(self) -> None:
+        self.flush()
+
+
+def sim(seed: int) -> tuple[Kit, SimFileSystem, LaterFlusher]:
+    fs, flusher = SimFileSystem(seed, now_ms=lambda: T0), LaterFlusher()
+    kit = Kit(DATA, fs, flusher)
+    kit.create()
+    return kit, fs, flusher
