@@ -62,6 +62,12 @@ class ParkedRequest:
             self._leave()
             self.future.set_result(answer)
 
+    def give_up(self) -> None:
+        """The answer, if it is still to come, is no longer wanted."""
+        if not self.future.done():
+            self._leave()
+            self.future.cancel()
+
     def _leave(self) -> None:
         self._timer.cancel()
         for log in self._logs:

@@ -113,6 +113,8 @@ class FetchSession:
         """Nobody will ask for it again."""
         for known in self.partitions.values():
             known.watch(None)
+        self.partitions.clear()
+        self.active.clear()
 
     def worth_telling(self, key: Key, data: FetchPartitionData) -> bool:
         """Has the partition records, a new high watermark or log start, or an error? Then it is told, and remembered as told.
@@ -174,9 +176,11 @@ class FetchContext:
     def session_id(self) -> int:
         return self.session.id if self.session is not None else 0
 
-    def told(self, results: Iterable[tuple[Key, FetchPartitionData]]) -> list[tuple[TopicRef, list[FetchPartitionData]]]:
-        """The part of `results` that goes into the answer, grouped by topic in order."""
-        topics: list[tuple[TopicRef, list[FetchPartitionData]]] = []
+    def told(
+        self, results: Iterable[tuple[Key, FetchPartitionData]], topics: list[tuple[TopicRef, list[FetchPartitionData]]] | None = None
+    ) -> list[tuple[TopicRef, list[FetchPartitionData]]]:
+        """The part of `results` that goes into the answer, grouped by topic in order; `topics`: that of the results before them."""
+        topics = [] if topics is None else topics
         for key, data in results:
             if self.session is not None and key in self.session.partitions:
                 new = self.session.worth_telling(key, data)

@@ -2,6 +2,7 @@
 
 v5: log start. v7: sessions. v9: leader epoch. v11: rack. v12: flexible. v13: topic ids. v15-18: replica fields, not for clients.
 Partitions are read in the request's order; the first that has anything gives at least one whole batch, after it the limits bind.
+One of many partitions is read a few in a turn of the loop.
 Answered at once with enough bytes, an error found while reading, nothing to wait for or no time to; else parked until something changes.
 Of a long answer, and of any for a client with much in progress, the records are read when they are sent (`StoredRecords`).
 read_committed ends at the last stable offset and lists aborted transactions; control batches are sent, clients skip them.
@@ -10,14 +11,17 @@ read_committed ends at the last stable offset and lists aborted transactions; co
 from __future__ import annotations
 
 import asyncio
+import math
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
-from oncelog.broker.fetching.delayed import ParkedRequest
-from oncelog.broker.fetching.sessions import FetchContext, Key
+from oncelog.broker.fetching.delayed import Changing, ParkedRequest
+from oncelog.broker.fetching.sessions import FetchContext, Key, TopicRef
 from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
+from oncelog.broker.net.turns import Steps
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.hot import FetchPartition, FetchPartitionData, FetchRequest, pack_fetch_response, parse_fetch
@@ -28,53 +32,85 @@ from oncelog.storage.log.log import Log
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
 
+Target = tuple[Key, FetchPartition, Log | FetchPartitionData]
 Result = tuple[Key, FetchPartitionData]
+Told = tuple[TopicRef, list[FetchPartitionData]]
+T = TypeVar("T")
 PARKED_PARTITIONS = 16  # of a request that may wait beside others of its connection
+PARTITIONS_A_TURN = 50
 
 
 @api(ApiKey.FETCH, 4, 18, raw=True)
 def handle(body: memoryview, ctx: RequestContext) -> list[Piece] | asyncio.Future[list[Piece]] | BlockedRequests:
     """Read, now or when there is something."""
     request = parse_fetch(ctx.api_version, body)
-    broker = ctx.broker
-    context = broker.fetch_sessions.resolve(request, ctx.api_version >= 13, broker.env.clock.monotonic_ms())
+    if sum(len(partitions) for _name, _id, partitions in request.topics) > PARTITIONS_A_TURN:
+        return ctx.broker.turns.answer(_long(request, ctx))
+    context = _resolve(request, ctx)
     if context.error:
         return pack_fetch_response(ctx.api_version, context.error, 0, [])
-    if broker.authorizer is not None and context.session is not None:
-        context.session.wake_all()  # what may be read may have changed
     fetch = _Fetch(request, context, ctx)
+    asked = context.partitions
+    if len(asked) > PARTITIONS_A_TURN:
+        return ctx.broker.turns.answer(fetch.in_turns())
+    fetch.aim(asked)
     answer = fetch.attempt(False)
     if answer is not None:
         return answer
-    changing = fetch.logs if context.session is None else [context.session]
-    future = ParkedRequest(changing, request.max_wait_ms, fetch.attempt).future
+    future = ParkedRequest(fetch.changing(), request.max_wait_ms, fetch.attempt).future
     # as in Apache Kafka, requests behind it wait; only those behind a small one need not, as many of these cost little memory
     return BlockedRequests(future) if len(fetch.targets) > PARKED_PARTITIONS else future
+
+
+def _long(request: FetchRequest, ctx: RequestContext) -> Steps[list[Piece]]:
+    yield None
+    context = _resolve(request, ctx)
+    if context.error:
+        return pack_fetch_response(ctx.api_version, context.error, 0, [])
+    yield None
+    return (yield from _Fetch(request, context, ctx).in_turns())
+
+
+def _resolve(request: FetchRequest, ctx: RequestContext) -> FetchContext:
+    broker = ctx.broker
+    context = broker.fetch_sessions.resolve(request, ctx.api_version >= 13, broker.env.clock.monotonic_ms())
+    if broker.authorizer is not None and context.session is not None:
+        context.session.wake_all()  # what may be read may have changed
+    return context
 
 
 class _Fetch:
     """One request, tried until it can be answered."""
 
-    __slots__ = ("context", "ctx", "isolation", "logs", "request", "targets")
+    __slots__ = ("_failed", "_found", "_left", "_results", "context", "ctx", "isolation", "logs", "request", "targets")
 
     def __init__(self, request: FetchRequest, context: FetchContext, ctx: RequestContext) -> None:
         self.request = request
         self.context = context
         self.ctx = ctx
         self.isolation = IsolationLevel.READ_COMMITTED if request.isolation_level > 0 else IsolationLevel.READ_UNCOMMITTED
-        self.targets: list[tuple[Key, FetchPartition, Log | FetchPartitionData]] = []
+        self.targets: list[Target] = []
         self.logs: list[Log] = []
-        self._aim()
 
-    def _aim(self) -> None:
+    def aim(self, asked: Sequence[tuple[Key, FetchPartition]]) -> list[Target]:
         """Find the logs to read, which a session watches from now on."""
-        self.targets = [(key, partition, self._target(key, partition)) for key, partition in self.context.partitions]
-        self.logs = [target for _key, _partition, target in self.targets if isinstance(target, Log)]
+        found = [(key, partition, self._target(key, partition)) for key, partition in asked]
+        self.targets += found
+        self.logs += [target for _key, _partition, target in found if isinstance(target, Log)]
         session = self.context.session
         if session is not None:
-            for key, _partition, target in self.targets:
+            for key, _partition, target in found:
                 if key in session.partitions:
                     session.partitions[key].watch(target if isinstance(target, Log) else None)
+        return found
+
+    def changing(self) -> Sequence[Changing]:
+        """What tells when there is more to read."""
+        return self.logs if self.context.session is None else [self.context.session]
+
+    def _aim_again(self) -> None:
+        self.targets, self.logs = [], []
+        self.aim(self.context.partitions)
 
     def _target(self, key: Key, partition: FetchPartition) -> Log | FetchPartitionData:
         """The partition's log, or the answer that needs no reading (which lists no aborted transactions, one after reading has null)."""
@@ -94,51 +130,103 @@ class _Fetch:
 
     def attempt(self, final: bool) -> list[Piece] | None:
         """The answer, or None when it is worth waiting on."""
-        request = self.request
         if self.context.incremental:
-            self._aim()  # another partition may have changed since
-        if not final and self._has_nothing_new():
+            self._aim_again()  # another partition may have changed since
+        if not final and self._may_wait() and self._waits_for_something() and self._are_read(self.targets):
             return None
-        results: list[Result] = []
-        left = min(request.max_bytes, self.ctx.broker.config.server.fetch_max_bytes)
+        self._begin_to_read()
+        self._read_some(self.targets)
+        if not (final or self._is_enough()):
+            return None
+        told = self.context.told(self._results)
+        self._quiet(self.targets)
+        return pack_fetch_response(self.ctx.api_version, 0, self.context.session_id, told)
+
+    def in_turns(self) -> Steps[list[Piece]]:
+        """The answer, when there is one, with a few partitions in a turn: what changes while others have theirs is looked at again."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.request.max_wait_ms / 1000
+        final = self.request.max_wait_ms <= 0
+        while True:
+            self.targets, self.logs = [], []
+            for asked in _portions(self.context.partitions):
+                self.aim(asked)
+                yield None
+            woken = ParkedRequest(self.changing(), max(0, math.ceil(1000 * (deadline - loop.time()))), lambda at_deadline: (at_deadline,))
+            try:
+                answer = yield from self._attempt_in_turns(final)
+                if answer is not None:
+                    return answer
+                (final,) = yield woken.future
+            finally:
+                woken.give_up()
+
+    def _attempt_in_turns(self, final: bool) -> Steps[list[Piece] | None]:
+        portions = list(_portions(self.targets))
+        self._begin_to_read()
+        for some in portions:
+            self._read_some(some)
+            yield None
+        if not (final or self._is_enough()):
+            return None
+        told: list[Told] = []
+        for results in _portions(self._results):
+            self.context.told(results, told)
+            yield None
+        for some in portions:
+            self._quiet([target for target in some if self._is_told(target)])
+            yield None
+        return pack_fetch_response(self.ctx.api_version, 0, self.context.session_id, told)
+
+    def _begin_to_read(self) -> None:
+        self._results: list[Result] = []
+        self._left = min(self.request.max_bytes, self.ctx.broker.config.server.fetch_max_bytes)
+        self._found, self._failed = 0, False
+
+    def _read_some(self, targets: Sequence[Target]) -> None:
         in_memory = self.ctx.connection.at_once_bytes
-        found, failed = 0, False
-        for key, partition, target in self.targets:
+        results, left, found = self._results, self._left, self._found
+        for key, partition, target in targets:
             if isinstance(target, FetchPartitionData):
                 results.append((key, target))
                 continue
             data = self._read(target, key[1], partition, min(partition.partition_max_bytes, left), found == 0, in_memory - found)
             found += len(data.records)
             left = max(left - len(data.records), 0)
-            failed = failed or data.error_code != 0
+            self._failed = self._failed or data.error_code != 0
             results.append((key, data))
-        enough = found >= request.min_bytes or failed or not self._waits_for_something() or request.max_wait_ms <= 0
-        if not (final or enough):
-            return None
-        told = self.context.told(results)
-        self._quiet()
-        return pack_fetch_response(self.ctx.api_version, 0, self.context.session_id, told)
+        self._left, self._found = left, found
+
+    def _is_enough(self) -> bool:
+        return self._found >= self.request.min_bytes or self._failed or not self._waits_for_something() or self.request.max_wait_ms <= 0
 
     def _waits_for_something(self) -> bool:
         session = self.context.session
         return bool(self.logs) if session is None else session.watching > 0
 
-    def _quiet(self) -> None:
+    def _quiet(self, targets: Sequence[Target]) -> None:
         """What is read to its end needs no look before it changes, or the client asks for something else."""
         session = self.context.session
         if session is None:
             return
-        for key, partition, target in self.targets:
+        for key, partition, target in targets:
             if isinstance(target, Log) and self._is_read(partition, target) and target.leader_epoch >= partition.last_fetched_epoch:
                 session.active.pop(key, None)
 
-    def _has_nothing_new(self) -> bool:
+    def _may_wait(self) -> bool:
+        return self.request.max_wait_ms > 0 and self.request.min_bytes > 0 and self.request.replica_id < 0
+
+    def _are_read(self, targets: Sequence[Target]) -> bool:
         """A cheap look before reading: every partition is read to its end, so there is nothing to give yet."""
-        if self.request.max_wait_ms <= 0 or self.request.min_bytes <= 0 or self.request.replica_id >= 0:
+        return all(isinstance(target, FetchPartitionData) or self._is_read(partition, target) for _key, partition, target in targets)
+
+    def _is_told(self, target: Target) -> bool:
+        """Does the client of the session know the bounds that the log has now?"""
+        key, _partition, log = target
+        known = self.context.session.partitions.get(key) if self.context.session is not None else None
+        if known is None or not isinstance(log, Log):
             return False
-        return self._waits_for_something() and all(
-            isinstance(target, FetchPartitionData) or self._is_read(partition, target) for _key, partition, target in self.targets
-        )
+        return (known.high_watermark, known.log_start_offset) == (log.high_watermark, log.log_start_offset)
 
     def _is_read(self, partition: FetchPartition, log: Log) -> bool:
         """Up to its end, and in order."""
@@ -161,3 +249,8 @@ class _Fetch:
             return FetchPartitionData(index, error.code)
         aborted = None if data.aborted is None else [(txn.producer_id, txn.first_offset) for txn in data.aborted]
         return FetchPartitionData(index, 0, data.high_watermark, data.last_stable_offset, data.log_start_offset, aborted, data.records)
+
+
+def _portions(entries: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(entries), PARTITIONS_A_TURN):
+        yield entries[start : start + PARTITIONS_A_TURN]

@@ -85,6 +85,12 @@ class Consumer:
             self._changed.add(partition)
 
 
+@pytest.fixture(autouse=True, params=[7, 50, 1000])
+def partitions_a_turn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a turn takes: the answers are the same."""
+    monkeypatch.setattr(api_01_fetch, "PARTITIONS_A_TURN", request.param)
+
+
 @pytest.fixture
 def place() -> Iterator[Place]:
     made = Place()
@@ -244,7 +250,46 @@ def test_an_ended_session_watches_nothing(place: Place) -> None:
     place.run(main)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("session", [True, False])
+def test_a_request_of_many_partitions_waits_for_any_of_them(place: Place, session: bool) -> None:
+    async def main() -> None:
+        await create(place.client(), "t", partitions=PARTITIONS)
+        consumer = Consumer(place)
+        consumer._epoch = 0 if session else -1
+        begin = place.cluster.loop.time()
+        polling = asyncio.ensure_future(consumer.poll(wait_ms=2_000))
+        await asyncio.sleep(1)
+        assert not polling.done()
+        append(place, 299, b"late")
+        await polling
+        assert consumer.read[299] == [b"late"]
+        assert place.cluster.loop.time() - begin < 2
+        consumer._epoch = 0 if session else -1
+        consumer._changed = set(consumer.offsets)
+        await consumer.poll(wait_ms=2_000)
+        assert place.cluster.loop.time() - begin >= 3
+        assert any(log(place, partition)._listeners for partition in range(PARTITIONS)) == session
+
+    place.run(main)
+
+
+def test_a_session_that_ends_while_its_first_request_is_read_watches_nothing(place: Place) -> None:
+    async def main() -> None:
+        await create(place.client(), "t", partitions=PARTITIONS)
+        consumer = Consumer(place)
+        polling = asyncio.ensure_future(consumer.poll(wait_ms=1_000))
+        assert place.cluster.broker is not None
+        sessions = place.cluster.broker.context.fetch_sessions
+        while not len(sessions):  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.0001)
+        sessions._end(next(iter(sessions._sessions)))
+        await polling
+        assert not any(log(place, partition)._listeners for partition in range(PARTITIONS))
+
+    place.run(main)
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_every_record_is_read_once_and_in_order(seed: int) -> None:
     """Records, log starts and consumers that come at any time; small answers, so that most polls leave something behind."""
     place = Place(seed)
