@@ -1,4 +1,4 @@
-"""Settings of one log: Kafka's topic configs with their broker-wide defaults (`LogConfig`, `ServerLogConfigs`)."""
+"""Configs of one log: Kafka's topic configs with their broker-wide defaults (`LogConfig`, `ServerLogConfigs`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of authentication, authorization and TLS: Kafka's names, also per listener and mechanism.
+"""Configs of authentication, authorization and TLS: Kafka's names, also per listener and mechanism.
 
 A listener's own value wins over the general one: `listener.name.<listener>.<mechanism>.sasl.jaas.config`, then
 `listener.name.<listener>.<name>`, then `<name>` (`KafkaConfig.valuesWithPrefixOverride`; the listener's name in lower case).

@@ -1,1 +1,1 @@
-"""The process around a broker: files, memory, log lines, counters."""
+"""The process around a broker: open files, memory, log lines, when it wakes."""

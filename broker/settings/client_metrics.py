@@ -1,4 +1,4 @@
-"""Settings of a client metrics subscription (KIP-714), and what they may be (`ClientMetricsConfigs`)."""
+"""Configs of a client metrics subscription (KIP-714), and what they may be (`ClientMetricsConfigs`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the group coordinator (GroupCoordinatorConfig, OffsetConfig)."""
+"""Configs of the group coordinator (GroupCoordinatorConfig, OffsetConfig)."""
 
 from __future__ import annotations
 

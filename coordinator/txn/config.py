@@ -1,4 +1,4 @@
-"""Settings of the transaction coordinator (TransactionStateManagerConfig, TransactionLogConfig)."""
+"""Configs of the transaction coordinator (TransactionStateManagerConfig, TransactionLogConfig)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from oncelog.protocol.config_def import Option, options_of
 pytestmark = pytest.mark.unit
 ROOT = Path(oncelog.broker.__file__).parents[1]
 CATALOGUE = (
-    "broker/settings/broker.py",
+    "broker/settings/server.py",
     "broker/settings/catalogue.py",
     "broker/settings/group_overrides.py",
     "broker/settings/without_effect.py",
