@@ -227,9 +227,9 @@ def test_a_forgotten_partition_is_not_watched(place: Place) -> None:
         await create(place.client(), "t", partitions=PARTITIONS)
         consumer = Consumer(place)
         await consumer.poll()
-        assert log(place, 3)._listeners
+        assert log(place, 3)._watchers._listeners
         await consumer.poll(forget=(3,))
-        assert not log(place, 3)._listeners
+        assert not log(place, 3)._watchers._listeners
         append(place, 3, b"unheard")
         await asyncio.sleep(0.1)
         await consumer.poll()
@@ -245,7 +245,7 @@ def test_an_ended_session_watches_nothing(place: Place) -> None:
         await consumer.poll()
         consumer._epoch = -1
         await consumer.poll()
-        assert not any(log(place, partition)._listeners for partition in range(PARTITIONS))
+        assert not any(log(place, partition)._watchers._listeners for partition in range(PARTITIONS))
 
     place.run(main)
 
