@@ -1,0 +1,67 @@
+"""Tests stand where their module stands: `storage/log/segment.py` has `tests/unit/storage/log/test_segment.py`.
+
+A file that tests no single module says why here. How many modules have a file of their name does not fall: who adds a module with
+rules of its own adds its tests, and who renames one renames them.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tools.tests_of import own_file
+
+ROOT = Path(__file__).parents[2]
+UNIT = ROOT / "tests" / "unit"
+LAYERS = ("protocol", "storage", "coordinator", "broker")
+LEAST_SHARE = 0.49  # of modules with functions or classes; raise it when more have tests of their name
+
+CROSS_CUTTING = {
+    "broker/commands/test_exit_status.py": "every command ends as the others do",
+    "broker/fetching/test_quiet.py": "sessions, watchers of logs and the Fetch handler together, on virtual time",
+    "broker/handlers/test_long_checks.py": "no request of any API holds the event loop",
+    "broker/handlers/test_recorded_administration.py": "recorded conversations go through several APIs",
+    "broker/handlers/test_recorded_topics.py": "recorded conversations go through several APIs",
+    "broker/handlers/test_recorded_txn.py": "recorded conversations go through several APIs",
+    "broker/handlers/test_topics_in_progress.py": "what other APIs say while a topic is made or deleted",
+    "broker/settings/test_settings_are_read.py": "every setting is looked for in the whole source",
+    "coordinator/txn/test_stateful.py": "random lives of transactional ids, through all of the coordinator",
+    "protocol/messages/test_golden.py": "recorded frames are decoded and encoded again",
+    "protocol/messages/test_use.py": "messages and fields that the source names exist",
+    "storage/files/test_format.py": "the examples in FORMAT.md, file kind by file kind",
+    "storage/log/test_golden.py": "directories that Apache Kafka wrote are served and opened",
+    "storage/recovery/test_damage_rows.py": "a table of damages, over all file kinds",
+    "storage/recovery/test_damage_sweep.py": "every file damaged in every place and way",
+}
+
+
+def modules() -> list[str]:
+    """Those with functions or classes, as paths from the root."""
+    found = []
+    for path in sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py")):
+        body = ast.parse(path.read_text("utf-8")).body
+        if path.name != "__init__.py" and any(isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) for node in body):
+            found.append(str(path.relative_to(ROOT)))
+    return found
+
+
+def has_module(test: Path) -> bool:
+    """`test`: a file below tests/unit."""
+    stem = test.parent / test.name.removeprefix("test_").removesuffix(".py")
+    return any((root / name).is_file() for root in (ROOT, ROOT / "tests") for name in (f"{stem}.py", f"{stem}/__init__.py"))
+
+
+def test_every_test_file_has_its_module_or_a_reason() -> None:
+    files = [path.relative_to(UNIT) for path in sorted(UNIT.rglob("test_*.py")) if path.parent != UNIT]
+    assert [str(file) for file in files if not has_module(file) and str(file) not in CROSS_CUTTING] == []
+
+
+def test_every_reason_is_needed() -> None:
+    assert [file for file in CROSS_CUTTING if not (UNIT / file).is_file() or has_module(Path(file))] == []
+
+
+def test_modules_with_tests_of_their_name_do_not_become_fewer() -> None:
+    everything = modules()
+    without = [module for module in everything if not (ROOT / own_file(module)).is_file()]
+    share = 1 - len(without) / len(everything)
+    assert share >= LEAST_SHARE, f"{share:.3f} of the modules have a test file of their name; these have none:\n" + "\n".join(without)
