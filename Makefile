@@ -62,7 +62,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check $(ONE) $$tests && $(BIN)/ruff check $(ONE) $$tests && $(BIN)/mypy -m oncelog.$(subst /,.,$(patsubst %/__init__,%,$(ONE:.py=))) && \
 	$(call pytest,(unit or wire) and not slow,$$tests)
 else
-check: $(VENV)/.dev ## format, lint, types, unit and wire tests, under a minute; ONE=storage/log/log.py: of one module
+check: $(VENV)/.dev ## format, lint, types, unit and wire tests; ONE=storage/log/log.py: of one module
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
