@@ -93,6 +93,7 @@ DIFFERENCES = {
     ),
     "one of the files with topics, settings, users and rules damaged": (
         "unit/storage/files/test_twin_file.py::test_one_of_two_copies_is_enough",
+        "unit/storage/directory/test_topic_files.py::test_the_folders_tell_what_the_registry_knew",
         "unit/storage/files/test_metadata_store.py::test_users_and_rules_are_never_given_up_unasked",
     ),
     "a damaged batch with good ones above it": (
