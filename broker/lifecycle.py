@@ -175,10 +175,13 @@ class Broker:
     ) -> Listener:
         tls = map_principal = None
         if config.security.endswith("SSL"):
+            from oncelog.broker.auth.config import AuthConfig, listener_values
             from oncelog.broker.auth.tls import peer_principal, principal_mapper, server_context
+            from oncelog.protocol.config_def import parse_config
 
             tls = server_context(self.config.values, config.name)
-            mapper = principal_mapper(self.config.auth.ssl_principal_mapping_rules)
+            own = parse_config(AuthConfig, listener_values(self.config.values, config.name))
+            mapper = principal_mapper(own.ssl_principal_mapping_rules)
 
             def map_principal(certificate: Any) -> str:
                 return peer_principal(certificate, mapper)

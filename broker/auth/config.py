@@ -111,7 +111,11 @@ class AuthConfig:
         "ssl.enabled.protocols", LIST, ("TLSv1.2", "TLSv1.3"), "TLS versions accepted.", one_of=("TLSv1.2", "TLSv1.3"), validate=_some
     )
     ssl_cipher_suites: tuple[str, ...] = option(
-        "ssl.cipher.suites", LIST, (), "Cipher suites by OpenSSL or IANA name, for TLS 1.2; empty: the defaults of the Python build."
+        "ssl.cipher.suites",
+        LIST,
+        (),
+        "Cipher suites by OpenSSL or IANA name; a TLS version of which none is named is off, those of TLS 1.3 are on together. "
+        "Empty: the defaults of the Python build.",
     )
     ssl_principal_mapping_rules: tuple[str, ...] = option(
         "ssl.principal.mapping.rules",

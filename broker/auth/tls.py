@@ -22,7 +22,7 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _PEM_HELP = "convert it: openssl pkcs12 -in STORE.p12 -nodes -out STORE.pem, and set the type to PEM"
-_RULE = re.compile(r"RULE:((?:\\.|[^/\\])*)/((?:\\.|[^/\\])*)/([LU]?)")
+_RULE = re.compile(r"RULE:((?:\\.|[^/\\])*)/((?:\\.|[^/\\])*)/([LU]?)|DEFAULT")
 _SHORT_NAMES = {
     "commonName": "CN",
     "organizationalUnitName": "OU",
@@ -33,6 +33,18 @@ _SHORT_NAMES = {
     "streetAddress": "STREET",
     "domainComponent": "DC",
     "userId": "UID",
+}
+# attributes that RFC 2253 has no short name for: number, and the type of string they are encoded as (UTF-8 where there is a choice)
+_IA5, _PRINTABLE, _UTF8 = 0x16, 0x13, 0x0C
+_NUMBERED = {
+    "emailAddress": ("1.2.840.113549.1.9.1", _IA5),
+    "serialNumber": ("2.5.4.5", _PRINTABLE),
+    "dnQualifier": ("2.5.4.46", _PRINTABLE),
+    "surname": ("2.5.4.4", _UTF8),
+    "givenName": ("2.5.4.42", _UTF8),
+    "title": ("2.5.4.12", _UTF8),
+    "pseudonym": ("2.5.4.65", _UTF8),
+    "organizationIdentifier": ("2.5.4.97", _UTF8),
 }
 
 MapPrincipal = Callable[[str], str]
@@ -57,12 +69,15 @@ def principal_mapper(rules: tuple[str, ...]) -> MapPrincipal:
     A rule that matches no name leaves it to the next; without any match the name is used as it is.
     """
     text = ",".join(rules)
-    parsed = [(re.compile(m[1]), _to_python_groups(m[2]), m[3]) for m in _RULE.finditer(text)]
-    if not parsed and text.strip() not in ("", "DEFAULT"):
+    parsed = [None if m[0] == "DEFAULT" else (re.compile(m[1]), _to_python_groups(m[2]), m[3]) for m in _RULE.finditer(text)]
+    if not parsed and text.strip():
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"ssl.principal.mapping.rules: invalid rule {text}")
 
     def mapped(name: str) -> str:
-        for pattern, replacement, case in parsed:
+        for rule in parsed:
+            if rule is None:
+                return name
+            pattern, replacement, case = rule
             if pattern.fullmatch(name):
                 user = pattern.sub(replacement, name, count=1)
                 return user.lower() if case == "L" else user.upper() if case == "U" else user
@@ -77,11 +92,20 @@ def peer_principal(certificate: Mapping[str, Any] | None, mapper: MapPrincipal) 
 
 
 def distinguished_name(certificate: Mapping[str, Any]) -> str:
-    """The subject in RFC 2253 form as Java prints it: last part first, short names, commas escaped."""
+    """The subject in RFC 2253 form as Java prints it (`X500Principal.getName`): last part first, short names, others by number."""
     parts: list[str] = []
     for relative in reversed(certificate.get("subject", ())):
-        parts.append("+".join(f"{_SHORT_NAMES.get(name, name)}={_escaped(value)}" for name, value in relative))
+        parts.append("+".join(_attribute(name, value) for name, value in relative))
     return ",".join(parts)
+
+
+def _attribute(name: str, value: str) -> str:
+    if name in _NUMBERED:
+        number, tag = _NUMBERED[name]
+        text = value.encode()
+        length = bytes([len(text)]) if len(text) < 0x80 else b"\x82" + len(text).to_bytes(2, "big")
+        return f"{number}=#{(bytes([tag]) + length + text).hex()}"
+    return f"{_SHORT_NAMES.get(name, name)}={_escaped(value)}"
 
 
 def _load_key(context: ssl.SSLContext, config: AuthConfig, listener: str) -> None:
@@ -123,13 +147,33 @@ def _must_be_pem(setting: str, kind: str, location: str) -> None:
 
 
 def _set_ciphers(context: ssl.SSLContext, suites: tuple[str, ...]) -> None:
-    # TLS 1.3 suites cannot be chosen through Python's ssl module; they all stay on
-    named = [suite for suite in suites if not suite.startswith(("TLS_AES", "TLS_CHACHA20"))]
+    """A version of TLS of which no suite is named is off. Python's ssl module cannot choose between those of TLS 1.3."""
+    older = [_openssl_name(suite) for suite in suites if not _is_of_tls_1_3(suite)]
     try:
-        if named:
-            context.set_ciphers(":".join(named))
+        if not older:
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
+        else:
+            context.set_ciphers(":".join(older))
+        if len(older) == len(suites):
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
     except ssl.SSLError as error:
-        raise KafkaError(ErrorCode.INVALID_CONFIG, f"ssl.cipher.suites: {error}; names are those of OpenSSL") from error
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"ssl.cipher.suites: {error}") from error
+    if context.minimum_version > context.maximum_version:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, "ssl.cipher.suites names none of the versions in ssl.enabled.protocols")
+
+
+def _is_of_tls_1_3(suite: str) -> bool:
+    return suite.startswith("TLS_") and "_WITH_" not in suite
+
+
+def _openssl_name(suite: str) -> str:
+    """OpenSSL's name for a suite of TLS 1.2 by its IANA name, which Kafka's settings use (not of ARIA, which Java has not)."""
+    exchange, found, cipher = suite.removeprefix("TLS_").partition("_WITH_")
+    if not found:
+        return suite
+    cipher = re.sub(r"(AES|CAMELLIA)_(\d+)", r"\1\2", cipher).replace("_CBC", "").replace("CCM_8", "CCM8")
+    cipher = cipher.replace("CHACHA20_POLY1305_SHA256", "CHACHA20_POLY1305")
+    return (cipher if exchange == "RSA" else f"{exchange}_{cipher}").replace("_", "-")
 
 
 @contextmanager
@@ -157,5 +201,8 @@ def _to_python_groups(replacement: str) -> str:
 
 
 def _escaped(value: str) -> str:
-    text = re.sub(r'([,+"\\<>;])', r"\\\1", value)
-    return f"\\{text}" if text.startswith(("#", " ")) else text
+    """Blanks are escaped at both ends only."""
+    inner = value.strip(" ")
+    lead, trail = (0, len(value)) if not inner else (value.index(inner[0]), len(value) - len(value.rstrip(" ")))
+    text = re.sub(r'([,=+<>#;"\\])', r"\\\1", inner).replace("\0", "\\00")
+    return "\\ " * lead + text + "\\ " * trail

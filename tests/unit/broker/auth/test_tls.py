@@ -89,6 +89,48 @@ def test_mapping_rules(rules: str, user: str) -> None:
     assert principal_mapper(tuple(rules.split(",")))(distinguished_name(CERTIFICATE)) == user
 
 
+def test_rules_count_in_their_order() -> None:
+    assert principal_mapper(("DEFAULT", "RULE:^CN=(.*)$/$1/"))("CN=alice") == "CN=alice"
+    assert principal_mapper(("RULE:^CN=(.*)$/$1/", "DEFAULT"))("CN=alice") == "alice"
+
+
+def enabled(context: ssl.SSLContext) -> set[str]:
+    return {cipher["name"] for cipher in context.get_ciphers() if cipher["protocol"] != "TLSv1.3"}
+
+
+def test_suites_have_the_names_of_iana_and_openssl(pem: Path) -> None:
+    listed = subprocess.run(
+        ["openssl", "ciphers", "-s", "-tls1_2", "-stdname", "ECDHE:DHE:RSA"], check=True, capture_output=True, text=True
+    ).stdout
+    pairs = [(iana, name) for iana, _, name, *_ in map(str.split, listed.splitlines()) if "_WITH_" in iana and "ARIA" not in iana]
+    assert len(pairs) > 20
+    for iana, name in pairs:
+        values = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem), "ssl.cipher.suites": iana}
+        assert enabled(server_context(values, "SSL")) == {name}
+        assert enabled(server_context({**values, "ssl.cipher.suites": name}, "SSL")) == {name}
+
+
+@pytest.mark.parametrize(
+    ("suites", "versions"),
+    [
+        ("TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", ("TLSv1_2", "TLSv1_2")),
+        ("TLS_AES_256_GCM_SHA384", ("TLSv1_3", "TLSv1_3")),
+        ("TLS_AES_256_GCM_SHA384,TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", ("TLSv1_2", "TLSv1_3")),
+    ],
+)
+def test_a_version_without_a_suite_is_off(pem: Path, suites: str, versions: tuple[str, str]) -> None:
+    context = server_context({"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem), "ssl.cipher.suites": suites}, "SSL")
+    assert (context.minimum_version.name, context.maximum_version.name) == versions
+
+
+@pytest.mark.parametrize(
+    "values", [{"ssl.cipher.suites": "NONSENSE"}, {"ssl.cipher.suites": "AES128-SHA", "ssl.enabled.protocols": "TLSv1.3"}]
+)
+def test_suites_that_serve_nobody_are_refused(pem: Path, values: dict[str, str]) -> None:
+    with pytest.raises(KafkaError, match=r"ssl\.cipher\.suites"):
+        server_context({"ssl.keystore.type": "PEM", "ssl.keystore.location": str(pem), **values}, "SSL")
+
+
 def test_a_rule_that_is_none() -> None:
     with pytest.raises(KafkaError):
         principal_mapper(("NONSENSE",))
