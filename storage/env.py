@@ -131,21 +131,6 @@ class SystemRandom:
         return int.from_bytes(os.urandom(16)) % bound  # the bias is below 2^-64 for every bound in use
 
 
-class SeededRandom:
-    """The same values for the same seed."""
-
-    def __init__(self, seed: int) -> None:
-        import random
-
-        self._random = random.Random(seed)
-
-    def uuid(self) -> uuid.UUID:
-        return uuid.UUID(int=self._random.getrandbits(128))
-
-    def below(self, bound: int) -> int:
-        return self._random.randrange(bound)
-
-
 class OsFile:
     """A file descriptor with positioned reads and writes."""
 

@@ -19,7 +19,7 @@ from oncelog.storage.directory.adoption import PARTITION_FOLDER
 from oncelog.storage.directory.topic import TOPIC_FILE, Topic
 from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files.checkpoints import PARTITION_METADATA, read_topic_id, topic_id_text
-from oncelog.storage.log.flush import FlushJob
+from oncelog.storage.log.flush import FlushJob, Offload
 from oncelog.storage.log.segment_file import file_name
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ _MAX_FOLDER_NAME = 255
 _METADATA_LOG = "__cluster_metadata-0"
 
 _log = logging.getLogger(__name__)
-
-Offload = Callable[[Callable[[], None]], "Future[None]"]
 
 
 class NewFolder(NamedTuple):

@@ -24,6 +24,7 @@ from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.adoption import has_topic_files
 from oncelog.storage.directory.folders import FolderMaker, NewFolder, PartitionFolders
 from oncelog.storage.directory.identity import DEFAULT_NODE_ID, settle
+from oncelog.storage.directory.opening import close_logs, lock, read_checkpoints, sync_all, take_clean_marker
 from oncelog.storage.directory.topic import Topic, topic_file, with_configs
 from oncelog.storage.directory.topic_files import TopicFiles
 from oncelog.storage.directory.topics import TopicRegistry
@@ -36,10 +37,7 @@ from oncelog.storage.files.twin_file import stood
 from oncelog.storage.log.flush import Flusher, ThreadFlusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.recovery.opening import Remembered, new_log, open_log
-from oncelog.storage.recovery.remembered import Checkpointed
-from oncelog.storage.upkeep.chores import Upkeep
-
-_SYNCED_ONE_BY_ONE = 16  # logs; for more, the whole volume is synced at once
+from oncelog.storage.upkeep.chores import Chores
 
 Done = Callable[[KafkaError | None], None]
 T = TypeVar("T")
@@ -81,7 +79,7 @@ class LogManager:
         self.topic_files = TopicFiles(env.fs, self.folders.of, self.offload)
         self._configs: dict[str, LogConfig] = {}
         self._leader_epochs: dict[str, dict[int, int]] = {}
-        self._upkeep = Upkeep(self)
+        self._upkeep = Chores(self)
         self._clean = False
         self._stopped = False
 
@@ -94,21 +92,12 @@ class LogManager:
         """
         fs = self.env.fs
         fs.mkdir(self.data_dir)
-        try:
-            self._lock = fs.lock(self.data_dir / ".lock")
-        except BlockingIOError as error:
-            raise BlockingIOError(
-                error.errno, f"{self.data_dir} is in use by another process (it holds {self.data_dir / '.lock'})"
-            ) from error
+        self._lock = lock(fs, self.data_dir)
         had_metadata = stood(fs, self.data_dir / METADATA)
         expected = self.topics.stood() or (not had_metadata and has_topic_files(self.data_dir, fs))
         self.store = MetadataStore(self.env, self.data_dir, expected=expected, accept_data_loss=self._accept_data_loss)
         self.cluster_id, self.node_id = settle(self.env, self.data_dir, self.store, self._asked_cluster_id, self._asked_node_id)
-        marker = self.data_dir / checkpoints.CLEAN_MARKER
-        self._clean = fs.exists(marker)
-        if self._clean:
-            fs.unlink(marker)
-            fs.sync_dir(self.data_dir)
+        self._clean = take_clean_marker(fs, self.data_dir)
         self.topics.load(expected=had_metadata or expected)
         self._load_logs()
         self.topic_files.put(self.topics.all(), self.topics.file_generation)
@@ -116,11 +105,7 @@ class LogManager:
 
     def _load_logs(self) -> None:
         fs = self.env.fs
-        points, starts, watermarks = (
-            checkpoints.read_checkpoint(fs, self.data_dir / name)
-            for name in (checkpoints.RECOVERY_POINTS, checkpoints.LOG_STARTS, checkpoints.HIGH_WATERMARKS)
-        )
-        checkpointed = Checkpointed(self._clean, points, starts, watermarks)
+        checkpointed = read_checkpoints(fs, self.data_dir, clean=self._clean)
         self.folders.look()
         known = []
         syncs: list[Callable[[], None]] = []
@@ -131,9 +116,7 @@ class LogManager:
                 known.append(tp)
                 if tp in self.folders or max(remembered.high_watermark, remembered.log_start) > 0:
                     self._open(tp, topic, remembered, syncs)
-        if len(syncs) <= _SYNCED_ONE_BY_ONE or not fs.sync_volume(self.data_dir):
-            for sync in syncs:
-                sync()
+        sync_all(fs, self.data_dir, syncs)
         self.folders.report_unknown(known)
 
     def _open(self, tp: TopicPartition, topic: Topic, remembered: Remembered, syncs: list[Callable[[], None]]) -> None:
@@ -158,7 +141,7 @@ class LogManager:
         self._upkeep.cleaner.close()
         self.flusher.close()
         self.folders.rename_all()
-        clean = self._close_logs()
+        clean = close_logs(self.env.fs, self.data_dir, self.logs())
         self.descriptors.close()
         try:
             self._upkeep.write_checkpoints(everything=True)
@@ -167,22 +150,6 @@ class LogManager:
         except OSError as error:
             _log.error("checkpoints not written error=%s", error)
         self.release_lock()
-
-    def _close_logs(self) -> bool:
-        """Were all closed as they should be? What the log waits for was on disk before; the rest is not looked at without the marker."""
-        clean = True
-        try:
-            with self.env.fs.synced_together(self.data_dir):
-                for log in self._logs.values():
-                    try:
-                        log.close()
-                    except KafkaError as error:
-                        _log.error("log not closed cleanly partition=%s error=%s", log.topic_partition, error)
-                        clean = False
-        except OSError as error:
-            _log.error("logs not synced error=%s", error)
-            clean = False
-        return clean
 
     def release_lock(self) -> None:
         """Let another process use the directory."""
@@ -311,13 +278,6 @@ class LogManager:
         """A topic has the name, will soon have it, or is still being deleted."""
         return self.topics.wanted(name) is not None or self.topics.get(name) is not None or self.folders.is_leaving(name)
 
-    def create_partitions(self, name: str, total: int) -> Topic:
-        """Grow a topic; durable when it returns. Raises KafkaError 3, 37 or 56."""
-        topic = self._grown(name, total)
-        self._now(self.topics.put, topic)
-        self._has_grown(topic)
-        return topic
-
     def begin_create_partitions(self, name: str, total: int, done: Done) -> None:
         """Grow a topic; `done` once the partitions are there. Raises KafkaError 3, 37 or 56, `done` is told of 56."""
         topic = self._grown(name, total)
@@ -369,13 +329,6 @@ class LogManager:
         self._configs.clear()
         for log in self._logs.values():
             log.update_config(self.config_of(log.topic_partition.topic))
-
-    def delete_topic(self, name: str) -> None:
-        """Out of the registry first; the folders are renamed then, and removed later. Raises KafkaError 3 or 56."""
-        topic = self._existing(name)
-        self._now(self.topics.remove, name)
-        self._deleted(topic, lambda: None)
-        self.folders.rename_all()
 
     def begin_delete_topic(self, name: str, done: Done) -> None:
         """`done` once nothing bears the name any more. Raises KafkaError 3, `done` is told of 56."""

@@ -16,7 +16,7 @@ from oncelog.storage.files.damaged_file import DamagedFile
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from oncelog.storage.directory.folders import Offload
+    from oncelog.storage.log.flush import Offload
 
 _PIECE = 64  # folders
 

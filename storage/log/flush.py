@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TURN_SECONDS = 0.004  # of one turn of the loop, for all logs together
 MOST_AT_ONCE = 48  # logs handed over, each with files that must stay open
 
+Offload = Callable[[Callable[[], None]], "Future[None]"]
+
 _log = logging.getLogger(__name__)
 
 
@@ -101,16 +103,6 @@ def flush_now(log: FlushTarget) -> None:
     if job.tidied is not None:
         job.tidy()
         job.tidied(job)
-
-
-class InlineFlusher:
-    """Flushes before `request` returns: for tests, simulation and command line tools."""
-
-    def request(self, log: FlushTarget) -> None:
-        flush_now(log)
-
-    def close(self) -> None:
-        """Nothing is ever under way."""
 
 
 class ThreadFlusher:

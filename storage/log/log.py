@@ -1,10 +1,6 @@
 """One partition's log: validate → assign offsets → write → apply (Kafka's `UnifiedLog`).
 
-    log start <= last stable offset <= high watermark <= log end
-
-The high watermark is the durable end: it moves when the group commit that covers it is done, or at once with log.flush.on.ack=false.
-Everything here runs on the loop's thread and never waits for the disk; `begin_flush` hands a job to the flusher, `end_flush` takes it back.
-Reading is in log/reader.py, loading in recovery/opening.py, deletion and replacement of segments in log/segments.py.
+The theory stands in `log/__init__.py`. Everything here runs on the loop's thread and never waits for the disk.
 """
 
 from __future__ import annotations

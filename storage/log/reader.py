@@ -18,7 +18,7 @@ from oncelog.protocol.records import HEADER_SIZE, CorruptBatch, iter_records
 from oncelog.storage.env import Buffer, Env, FileSystem
 from oncelog.storage.files.leader_epochs import LeaderEpochs
 from oncelog.storage.files.txn_index import AbortedTxn, collect_aborted, encode_aborted
-from oncelog.storage.log import producer_snapshots, replay
+from oncelog.storage.log import producer_snapshots, replay, whole_batches
 from oncelog.storage.log.segment import DamagedSegment, Segment
 from oncelog.storage.log.segments import Segments
 from oncelog.storage.log.stored_records import StoredRecords
@@ -132,7 +132,9 @@ class Reader:
     ) -> tuple[bytes | StoredRecords, int, int]:
         """Whole batches below `end`, the offset behind them (-1: none), and the position behind everything that was asked for."""
         end_position = self._end_position(segment, end)
-        data, next_offset = segment.records(position, max_bytes, end_position, min_one_message=min_one_message, in_memory=in_memory)
+        data, next_offset = whole_batches.records(
+            segment, position, max_bytes, end_position, min_one_message=min_one_message, in_memory=in_memory
+        )
         if data and next_offset >= 0 and position + len(data) <= segment.size:
             self._remember(next_offset, segment, position + len(data))
         return data, next_offset, min(position + max(max_bytes, len(data)), end_position)

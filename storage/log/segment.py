@@ -24,7 +24,6 @@ from oncelog.storage.files.time_index import TimeIndex
 from oncelog.storage.files.txn_index import ENTRY_BYTES as TXN_ENTRY_BYTES
 from oncelog.storage.files.txn_index import AbortedTxn, encode_aborted, parse_aborted
 from oncelog.storage.log.segment_file import SCAN_BYTES, SegmentFile
-from oncelog.storage.log.stored_records import StoredRecords, find_end
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 _WINDOW_BYTES = 8192
@@ -185,7 +184,7 @@ class Segment(SegmentFile):
         if position < self.size:
             raise DamagedSegment(self, position)
 
-    def _led_astray(self, position: int, why: str) -> None:
+    def led_astray(self, position: int, why: str) -> None:
         """Whether the index lies or the batch does only a look at all batches tells, unless this process wrote or checked them.
         Raises OSError, DamagedSegment."""
         if position < self.trusted_from:
@@ -336,7 +335,7 @@ class Segment(SegmentFile):
                 base, length, delta = _WALK.unpack_from(window, start)
                 if first:
                     if indexed >= 0 and (base + delta != indexed or window[start + 16] != CURRENT_MAGIC):
-                        self._led_astray(position, "an offset entry leads to another batch")
+                        self.led_astray(position, "an offset entry leads to another batch")
                         return -1
                     first = False
                 if base + delta >= offset:
@@ -362,96 +361,13 @@ class Segment(SegmentFile):
         if len(batch) < header.size_bytes or crc32c(memoryview(batch)[CRC_START:]) != header.crc:
             raise DamagedSegment(self, position)
 
-    def read(self, position: int, max_bytes: int, end_position: int, *, min_one_message: bool) -> tuple[bytes, int]:
-        """Whole batches from `position`, at most `max_bytes` and not beyond `end_position`; the offset behind the last of them (-1: none).
-
-        With `min_one_message` the first batch is returned whole, however large. What an earlier process wrote is looked at when it is
-        read for the first time. Raises OSError, DamagedSegment.
-        """
-        data, next_offset = self._read(position, max_bytes, end_position, min_one_message=min_one_message)
-        if position < self.trusted_from and position + len(data) > self.walked_to:
-            self._look_at(data, position)
-        return data, next_offset
-
-    def records(
-        self, position: int, max_bytes: int, end_position: int, *, min_one_message: bool, in_memory: int
-    ) -> tuple[bytes | StoredRecords, int]:
-        """As `read`, but what is longer than `in_memory` bytes stays in the file. Raises OSError, DamagedSegment."""
-        limit = min(position + max_bytes, end_position)
-        hold = not self.descriptors.pins_are_many
-        if limit - position > in_memory:
-            found = (
-                find_end(self, self.index, position, limit) if hold and (position >= self.trusted_from or limit <= self.walked_to) else None
-            )
-            if found is not None:
-                return StoredRecords(self.descriptors, self.log_path, position, found[0] - position), found[1]
-            max_bytes = min(max_bytes, SCAN_BYTES)
-        data, next_offset = self.read(position, max_bytes, end_position, min_one_message=min_one_message)
-        if hold and len(data) > in_memory:
-            return StoredRecords(self.descriptors, self.log_path, position, len(data)), next_offset
-        return data, next_offset
-
-    def _read(self, position: int, max_bytes: int, end_position: int, *, min_one_message: bool) -> tuple[bytes, int]:
-        data = self.read_at(position, min(max_bytes, end_position - position))
-        if len(data) < HEADER_SIZE:
-            data = self.read_at(position, min(HEADER_SIZE, end_position - position)) if min_one_message else b""
-            if len(data) < HEADER_SIZE:
-                return b"", -1
-        base, length, delta = _WALK.unpack_from(data)
-        first_size = length + LOG_OVERHEAD
-        if not HEADER_SIZE <= first_size <= self.size - position:
-            raise DamagedSegment(self, position)
-        if first_size > len(data):
-            if not min_one_message:
-                return b"", -1
-            return self.read_at(position, min(first_size, end_position - position)), base + delta + 1
-        end, next_offset = self._last_whole(data, position)
-        return (data if end == len(data) else data[:end]), next_offset
-
-    def _look_at(self, data: bytes, position: int) -> None:
-        at, expected = 0, self.base_offset
-        while at < len(data):
-            header = parse_header(data, at)
-            end = at + header.size_bytes
-            right = header.magic == CURRENT_MAGIC and expected <= header.base_offset <= header.last_offset
-            if not right or header.last_offset - self.base_offset > MAX_RELATIVE_OFFSET or crc32c(data[at + CRC_START : end]) != header.crc:
-                raise DamagedSegment(self, position + at)
-            if self.epochs is not None and self.epochs.epoch_of(header.base_offset) not in (header.partition_leader_epoch, -1):
-                raise DamagedSegment(self, position + at)
-            at, expected = end, header.next_offset
-        if position <= self.walked_to:
-            self.walked_to = position + len(data)
-
-    def _last_whole(self, data: bytes, position: int) -> tuple[int, int]:
-        """(end of the last whole batch in `data`, offset behind it); the index saves walking all of them."""
-        indexed, at = self.index.floor_position(position + len(data))
-        start = max(at - position, 0)
-        if 0 < start <= len(data) - HEADER_SIZE and not _ends_at(data, start, indexed):
-            self._led_astray(at, "an offset entry leads to another batch")
-            return self._walk(data)
-        start, next_offset = self._walk(data, start)
-        if next_offset < 0 and start > 0:  # the indexed batch itself is cut: walk from the front
-            return self._walk(data)
-        return start, next_offset
-
-    @staticmethod
-    def _walk(data: bytes, start: int = 0) -> tuple[int, int]:
-        next_offset = -1
-        while start + HEADER_SIZE <= len(data):
-            base, length, delta = _WALK.unpack_from(data, start)
-            end = start + length + LOG_OVERHEAD
-            if end > len(data) or length < HEADER_SIZE - LOG_OVERHEAD:
-                break
-            start, next_offset = end, base + delta + 1
-        return start, next_offset
-
     # -- timestamps
 
     def time_floor(self, timestamp: int) -> int:
         """The offset from which on to look for the first record at or after `timestamp`. Raises OSError, DamagedSegment."""
         found, offset = self.time_index.floor(timestamp)
         if found >= 0 and not self._holds(found, offset):
-            self._led_astray(0, "a time entry leads to another batch")
+            self.led_astray(0, "a time entry leads to another batch")
             offset = self.time_index.floor(timestamp)[1]
         return offset
 
@@ -472,8 +388,3 @@ class Segment(SegmentFile):
         if (self._first_timestamp is None or self._first_timestamp < 0) and self.size >= HEADER_SIZE:
             self._first_timestamp = parse_header(self.read_at(0, HEADER_SIZE)).max_timestamp
         return -1 if self._first_timestamp is None else self._first_timestamp
-
-
-def _ends_at(data: bytes, start: int, last_offset: int) -> bool:
-    base, _, delta = _WALK.unpack_from(data, start)
-    return bool(base + delta == last_offset)

@@ -1,6 +1,6 @@
 """Batches that stay in their file until somebody wants them: what a large Fetch answers with (Kafka's `FileRecords.slice`).
 
-Only headers are read to find where the last whole batch ends. The file is kept open, so that retention, compaction and deletion may take
+The file is kept open, so that retention, compaction and deletion may take
 it out of the log meanwhile: they rename or replace files and never change bytes below the high watermark.
 """
 
@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from oncelog.protocol.records import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD
 from oncelog.storage.files.descriptors import Descriptors
-from oncelog.storage.files.offset_index import OffsetIndex
-from oncelog.storage.log.segment_file import SegmentFile
 
 _WINDOW_BYTES = 8192
 _WALK = Struct(">qi4xBi2xi")  # base offset, batch length, magic, crc, last offset delta
@@ -43,29 +40,3 @@ class StoredRecords:
     def __del__(self) -> None:
         if hasattr(self, "_descriptors"):
             self._descriptors.unpin(self._path)
-
-
-def find_end(file: SegmentFile, index: OffsetIndex, position: int, limit: int) -> tuple[int, int] | None:
-    """(position behind the last whole batch that ends at or below `limit`, the offset behind it); None when the index is of no help.
-
-    `position` is where a batch begins. Raises OSError.
-    """
-    last_offset, start = index.entry_below(limit)
-    if start < position:
-        last_offset, start = -1, position
-    end, next_offset, first = start, -1, True
-    while end + HEADER_SIZE <= limit:
-        window = file.read_at(end, _WINDOW_BYTES)
-        at = 0
-        while at + HEADER_SIZE <= len(window):
-            base, length, magic, _crc, delta = _WALK.unpack_from(window, at)
-            if magic != CURRENT_MAGIC or length < HEADER_SIZE - LOG_OVERHEAD or (first and last_offset not in (-1, base + delta)):
-                return None
-            first = False
-            if end + at + length + LOG_OVERHEAD > limit:
-                return (end + at, next_offset) if next_offset >= 0 else None
-            at, next_offset = at + length + LOG_OVERHEAD, base + delta + 1
-        if at == 0:
-            return None
-        end += at
-    return (end, next_offset) if next_offset >= 0 else None

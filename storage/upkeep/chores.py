@@ -8,19 +8,19 @@ from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from oncelog.protocol.names import TopicPartition
+from oncelog.storage.config import LogConfig
+from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files import checkpoints
+from oncelog.storage.log.flush import Offload
+from oncelog.storage.log.log import Log
 from oncelog.storage.upkeep.compaction.driver import LogCleaner
 from oncelog.storage.upkeep.retention import pass_old_segments, remove_passed_segments
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-    from oncelog.storage.directory.manager import LogManager
-    from oncelog.storage.env import FileSystem
-    from oncelog.storage.log.log import Log
 
 HIGH_WATERMARK_INTERVAL_MS = 5_000
 CHECKPOINT_INTERVAL_MS = 60_000
@@ -30,31 +30,67 @@ _LOGS_PER_PIECE = 64
 _log = logging.getLogger(__name__)
 
 
-class Upkeep:
+class Folders(Protocol):
+    """Of deleted topics."""
+
+    def remove_due(self, now_ms: int) -> None: ...
+
+
+class TopicFiles(Protocol):
+    """What each folder tells of its topic."""
+
+    def run(self) -> None: ...
+
+
+class TendedDirectory(Protocol):
+    """What the chores need of a data directory (`directory/manager.py`). `offload` runs slow file work on a worker thread."""
+
+    @property
+    def env(self) -> Env: ...
+
+    @property
+    def data_dir(self) -> Path: ...
+
+    @property
+    def defaults(self) -> LogConfig: ...
+
+    @property
+    def offload(self) -> Offload | None: ...
+
+    @property
+    def folders(self) -> Folders: ...
+
+    @property
+    def topic_files(self) -> TopicFiles: ...
+
+    def logs(self) -> list[Log]: ...
+
+
+class Chores:
     """`run` does one piece; call it every second or so."""
 
-    def __init__(self, manager: LogManager) -> None:
-        self._manager = manager
+    def __init__(self, directory: TendedDirectory) -> None:
+        self._directory = directory
         self._queue: deque[Log] = deque()
         self._next_watermarks = self._next_checkpoints = self._next_round = 0
         self._first_dirty: dict[TopicPartition, int] | None = None
-        self._offload = manager.offload
+        self._offload = directory.offload
         self._writing: Future[None] | None = None
         self._on_disk: dict[Path, dict[TopicPartition, int]] = {}  # as it is, or will be when the worker is done
         self._sealed = False
         self._deleted: set[TopicPartition] = set()  # the checkpoints may still tell of them
         self._passed: list[Log] = []  # with segments below their log start
-        self.cleaner = LogCleaner(manager.env.fs, manager.env.clock, self._cleaned, self._offload)
+        self.cleaner = LogCleaner(directory.env.fs, directory.env.clock, self._cleaned, self._offload)
 
     def started(self) -> None:
-        now_ms = self._manager.env.clock.time_ms()
+        now_ms = self._directory.env.clock.time_ms()
         self._next_watermarks = now_ms  # at once: a gap in a compacted log is told from a lost write by this checkpoint
         self._next_checkpoints = now_ms + CHECKPOINT_INTERVAL_MS
-        self._next_round = now_ms + min(FIRST_ROUND_MS, self._manager.defaults.retention_check_interval_ms)
+        self._next_round = now_ms + min(FIRST_ROUND_MS, self._directory.defaults.retention_check_interval_ms)
 
     def run(self, now_ms: int) -> None:
         try:
-            self._manager.folders.remove_due(now_ms)
+            self._directory.folders.remove_due(now_ms)
             if now_ms >= self._next_checkpoints or self._sealed:
                 self._sealed = False
                 self._next_checkpoints = now_ms + CHECKPOINT_INTERVAL_MS
@@ -63,15 +99,15 @@ class Upkeep:
             elif now_ms >= self._next_watermarks:
                 self._next_watermarks = now_ms + HIGH_WATERMARK_INTERVAL_MS
                 self._checkpoint(everything=False)
-            self._manager.topic_files.run()
+            self._directory.topic_files.run()
             self._tend(now_ms)
         except OSError as error:
             _log.warning("upkeep put off error=%s", error)
 
     def _tend(self, now_ms: int) -> None:
         if not self._queue and now_ms >= self._next_round:
-            self._next_round = now_ms + self._manager.defaults.retention_check_interval_ms
-            self._queue.extend(self._manager.logs())
+            self._next_round = now_ms + self._directory.defaults.retention_check_interval_ms
+            self._queue.extend(self._directory.logs())
         for _ in range(min(_LOGS_PER_PIECE, len(self._queue))):
             log = self._queue.popleft()
             if log.offline is None:
@@ -90,14 +126,14 @@ class Upkeep:
         starts = {log.topic_partition: log.log_start_offset for log in self._passed}
         if self._writing is None or self._writing.done():
             self._written()
-            known = self._on_disk.get(self._manager.data_dir / checkpoints.LOG_STARTS, {})
+            known = self._on_disk.get(self._directory.data_dir / checkpoints.LOG_STARTS, {})
             if all(known.get(topic_partition, 0) >= start for topic_partition, start in starts.items()):
                 return True
             self._checkpoint(everything=True)
         return self._offload is None
 
     def _clean(self, now_ms: int) -> None:
-        compacted = [log for log in _compacted(self._manager.logs()) if log.offline is None and len(log.segments) > 1]
+        compacted = [log for log in _compacted(self._directory.logs()) if log.offline is None and len(log.segments) > 1]
         if not compacted:
             return
         for log in compacted:
@@ -110,7 +146,7 @@ class Upkeep:
 
     def _cleaner_offsets(self) -> dict[TopicPartition, int]:
         """What was cleaned by earlier processes; a damaged checkpoint is written again. Raises OSError."""
-        fs, path = self._manager.env.fs, self._manager.data_dir / checkpoints.CLEANER_OFFSETS
+        fs, path = self._directory.env.fs, self._directory.data_dir / checkpoints.CLEANER_OFFSETS
         found = checkpoints.read_offsets(fs, path)
         if found is None and fs.exists(path):
             checkpoints.write_offsets(fs, path, {})
@@ -119,7 +155,7 @@ class Upkeep:
     def _cleaned(self, topic_partition: TopicPartition, first_dirty_offset: int) -> None:
         assert self._first_dirty is not None
         self._first_dirty[topic_partition] = first_dirty_offset
-        checkpoints.write_offsets(self._manager.env.fs, self._manager.data_dir / checkpoints.CLEANER_OFFSETS, self._first_dirty)
+        checkpoints.write_offsets(self._directory.env.fs, self._directory.data_dir / checkpoints.CLEANER_OFFSETS, self._first_dirty)
 
     def segment_sealed(self) -> None:
         """Write the recovery points soon: a start after a crash reads all that is above them, and should not read that segment."""
@@ -145,7 +181,7 @@ class Upkeep:
         self._written()
         new = [(path, offsets) for path, offsets in self._contents(everything) if self._on_disk.get(path) != offsets]
         if new:  # nothing is written for a broker that has nothing to do
-            self._writing = self._offload(partial(_write_all, self._manager.env.fs, new))
+            self._writing = self._offload(partial(_write_all, self._directory.env.fs, new))
             self._on_disk.update(new)
 
     def _written(self) -> None:
@@ -163,11 +199,11 @@ class Upkeep:
         with contextlib.suppress(OSError):  # newer values follow here
             self._written()
         contents = self._contents(everything)
-        _write_all(self._manager.env.fs, contents)
+        _write_all(self._directory.env.fs, contents)
         self._on_disk.update(contents)
 
     def _contents(self, everything: bool) -> list[tuple[Path, dict[TopicPartition, int]]]:
-        data_dir, logs = self._manager.data_dir, self._manager.logs()
+        data_dir, logs = self._directory.data_dir, self._directory.logs()
         contents = [(data_dir / checkpoints.HIGH_WATERMARKS, {log.topic_partition: log.high_watermark for log in logs})]
         if everything:
             starts = {log.topic_partition: log.log_start_offset for log in logs if log.log_start_offset > 0}

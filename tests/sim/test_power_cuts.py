@@ -21,9 +21,10 @@ from oncelog.protocol.records import build_batch, iter_headers, iter_records
 from oncelog.storage.audit.verify import verify
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
-from oncelog.storage.env import Env, SeededRandom
+from oncelog.storage.env import Env
 from oncelog.storage.log.log import Log
 from oncelog.storage.upkeep.retention import delete_records
+from support.inline import SeededRandom, delete_topic
 from support.seeds import lead_all
 from support.simfs import Died, SimFileSystem
 from support.simloop import T0_MS, StepFlusher
@@ -235,7 +236,7 @@ class World:
         self.unsure_topics.add(name)
         del self.partitions[TopicPartition(name, 0)]
         del self.topic_ids[name]
-        self.manager.delete_topic(name)
+        delete_topic(self.manager, name)
         self.unsure_topics.discard(name)
 
     # -- a death
@@ -266,7 +267,7 @@ class World:
     def check(self) -> None:
         known = {topic.name: topic.topic_id for topic in self.manager.topics.all()}
         for name in self.unsure_topics & known.keys():
-            self.manager.delete_topic(known.pop(name) and name)
+            delete_topic(self.manager, known.pop(name) and name)
         self.unsure_topics.clear()
         assert known == self.topic_ids
         for partition in self.partitions.values():

@@ -16,9 +16,9 @@ from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
-from oncelog.storage.env import Env, SeededRandom
-from oncelog.storage.log.flush import InlineFlusher
+from oncelog.storage.env import Env
 
+from support.inline import InlineFlusher, SeededRandom
 from support.simfs import SimFileSystem
 from support.txn_bench import HandClock
 

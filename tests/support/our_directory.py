@@ -13,8 +13,9 @@ from oncelog.protocol.records import build_batch
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import FileSystem, system_env
-from oncelog.storage.log.flush import InlineFlusher
 from oncelog.storage.log.log import AppendOrigin, Log
+
+from support.inline import InlineFlusher
 
 FIRST_PRODUCER_ID = 2**40
 INTERNAL_PARTITIONS = 50

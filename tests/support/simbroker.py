@@ -26,8 +26,9 @@ from oncelog.broker.settings.load import load
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import KafkaError
-from oncelog.storage.env import Env, SeededRandom
+from oncelog.storage.env import Env
 
+from support.inline import SeededRandom
 from support.simfs import Died, SimFileSystem
 from support.simloop import SimClock, SimLoop, TimedFlusher
 from support.wire import request_frame, response_tags

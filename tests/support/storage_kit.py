@@ -10,10 +10,11 @@ from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.protocol.records import CorruptBatch, build_batch, iter_headers, iter_records
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
-from oncelog.storage.env import Env, FileSystem, OsFileSystem, SeededRandom
-from oncelog.storage.log.flush import Flusher, InlineFlusher
+from oncelog.storage.env import Env, FileSystem, OsFileSystem
+from oncelog.storage.log.flush import Flusher
 from oncelog.storage.log.log import AppendInfo, Log
 
+from support.inline import InlineFlusher, SeededRandom
 from support.simfs import SimFileSystem
 
 T0 = 1_700_000_000_000

@@ -13,8 +13,9 @@ from oncelog.coordinator.txn.service import TxnService
 from oncelog.coordinator.txn.state import TransactionMetadata, TransactionState
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
-from oncelog.storage.env import Env, SeededRandom
+from oncelog.storage.env import Env
 
+from support.inline import SeededRandom
 from support.memory_logs import MemoryLogs
 
 T = TypeVar("T")

@@ -12,11 +12,11 @@ from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import build_batch
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
-from oncelog.storage.env import Env, OsFileSystem, SeededRandom
+from oncelog.storage.env import Env, OsFileSystem
 from oncelog.storage.files.metadata_store import MetadataStore
-from oncelog.storage.log.flush import InlineFlusher
 from oncelog.storage.log.log import Log
 
+from support.inline import InlineFlusher, SeededRandom
 from support.stock_reader import read_values
 from support.txn_bench import TIMEOUT_MS, HandClock, now
 

@@ -14,11 +14,11 @@ from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
-from oncelog.storage.env import Env, SeededRandom
+from oncelog.storage.env import Env
 from oncelog.storage.files.metadata_store import MetadataStore
-from oncelog.storage.log.flush import InlineFlusher
 from oncelog.storage.log.log import Log
 
+from support.inline import InlineFlusher, SeededRandom
 from support.simfs import SimFileSystem
 from support.txn_bench import TIMEOUT_MS, HandClock, now
 

@@ -9,7 +9,8 @@ import pytest
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.storage.env import Env, SeededRandom
+from oncelog.storage.env import Env
+from support.inline import SeededRandom
 from support.memory_logs import MemoryLogs
 from support.txn_bench import HandClock
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oncelog.broker.fetching.sessions import MAX_EPOCH, MIN_EVICTION_MS, FetchSessions
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.hot import FetchPartition, FetchPartitionData, FetchRequest
-from oncelog.storage.env import SeededRandom
+from support.inline import SeededRandom
 
 
 def request(

@@ -17,9 +17,10 @@ from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
-from oncelog.storage.env import Env, OsFileSystem, SeededRandom
+from oncelog.storage.env import Env, OsFileSystem
 from oncelog.storage.files.metadata_store import MetadataStore
 from oncelog.storage.log.flush import ThreadFlusher
+from support.inline import SeededRandom
 from support.txn_bench import TIMEOUT_MS, Bench, HandClock
 from support.txn_cases import txn_records
 from support.txn_machine import COMMITTED, Machine

@@ -12,7 +12,8 @@ from oncelog.coordinator.txn.shard import TxnShard
 from oncelog.coordinator.txn.state import TransactionState as S
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.names import TopicPartition
-from oncelog.storage.env import Env, SeededRandom
+from oncelog.storage.env import Env
+from support.inline import SeededRandom
 from support.txn_bench import TIMEOUT_MS, Bench
 
 IDS = ("t", "u", "v")

@@ -16,8 +16,9 @@ from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.folders import PIECE_MS
 from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.directory.topic import Topic
-from oncelog.storage.env import Env, SeededRandom
+from oncelog.storage.env import Env
 from oncelog.storage.log.log import Log
+from support.inline import SeededRandom, create_partitions, delete_topic
 from support.simfs import Died, SimFileSystem
 from support.simloop import StepFlusher
 from support.storage_kit import T0, Kit, SetClock
@@ -114,7 +115,7 @@ def test_the_name_is_taken_while_the_topic_is_being_made(directory: Directory) -
     with pytest.raises(KafkaError) as refused:
         directory.begin_create("t")
     assert code_of(refused) == ErrorCode.TOPIC_ALREADY_EXISTS
-    for change in (lambda: directory.begin_delete("t"), lambda: directory.logs.create_partitions("t", 2 * MANY)):
+    for change in (lambda: directory.begin_delete("t"), lambda: create_partitions(directory.logs, "t", 2 * MANY)):
         with pytest.raises(KafkaError) as refused:
             change()
         assert code_of(refused) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -195,7 +196,7 @@ def test_a_grown_topic_counts_again(tmp_path: Path) -> None:
     kit = Kit(tmp_path)
     kit.manager.create_topic("t", 2)
     kit.append()
-    kit.manager.create_partitions("t", 5)
+    create_partitions(kit.manager, "t", 5)
     kit.append()
     kit.kill()
     (tmp_path / "oncelog.topics").unlink()
@@ -267,7 +268,7 @@ def test_folders_of_many_first_writes_are_made_by_the_flusher(directory: Directo
 def test_folders_made_for_a_topic_that_went_meanwhile_are_removed(directory: Directory) -> None:
     directory.logs.create_topic("t", MANY)
     directory.logs.begin_first_writes([directory.log("t", partition) for partition in range(20)], lambda: None)
-    directory.logs.delete_topic("t")
+    delete_topic(directory.logs, "t")
     directory.flusher.flush()
     assert all(name.endswith("-delete") for name in directory.folders())
     directory.logs.create_topic("t", MANY)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from oncelog.storage.files.checkpoints import CLEAN_MARKER
 from support.flushed_when_told import sim
+from support.inline import delete_topic
 from support.simfs import Died, SimFileSystem
 from support.storage_kit import T0, Kit, offsets
 
@@ -25,7 +26,7 @@ def test_case_42_deleted_topic_stays_deleted(tmp_path: Path) -> None:
     kit.append()
     gone: list[str] = []
     kit.manager.on_topic_deleted.append(gone.append)
-    kit.manager.delete_topic("t")
+    delete_topic(kit.manager, "t")
     assert gone == ["t"]
     assert next(path.name for path in kit.data_dir.glob("t-*")).endswith("-delete")
     kit.kill()

@@ -11,6 +11,7 @@ from oncelog.storage.audit.findings import Kind
 from oncelog.storage.audit.verify import verify
 from oncelog.storage.directory.topic import TOPIC_FILE, parse_topic_file
 from support.damage import WAYS, damaged
+from support.inline import create_partitions
 from support.own_files import SPOILT, warnings
 from support.storage_kit import SMALL, TP, Kit, offsets
 
@@ -109,7 +110,7 @@ def test_nothing_is_deleted_before_configs_are_known(tmp_path: Path, caplog: pyt
 def test_what_is_altered_reaches_the_folders(tmp_path: Path) -> None:
     kit = written(tmp_path)
     kit.manager.alter_topic_configs("t", {"retention.ms": "77"})
-    kit.manager.create_partitions("compacted", 5)
+    create_partitions(kit.manager, "compacted", 5)
     kit.manager.maintenance(kit.clock.now_ms)
     for tp in KEPT[:2]:
         _, told = parse_topic_file((tmp_path / str(tp) / TOPIC_FILE).read_bytes())

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from oncelog.storage.directory.topic import Topic
 from oncelog.storage.directory.topics import FILE_NAME, TopicRegistry
-from oncelog.storage.env import SeededRandom
 from oncelog.storage.files.twin_file import parse_frame
-from oncelog.storage.log.flush import FlushTarget, InlineFlusher
+from oncelog.storage.log.flush import FlushTarget
+from support.inline import InlineFlusher, SeededRandom
 from support.simfs import SimFileSystem
 
 pytestmark = pytest.mark.unit

@@ -10,10 +10,10 @@ from oncelog.protocol.records import check_crc, iter_headers
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import system_env
-from oncelog.storage.log.flush import InlineFlusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.log.producer_state import ProducerStateEntry
 from support.golden_storage import facts, unpack
+from support.inline import InlineFlusher
 from support.storage_kit import offset_for_timestamp
 
 pytestmark = pytest.mark.unit

@@ -10,8 +10,8 @@ from oncelog.protocol.records import build_batch
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import system_env
-from oncelog.storage.log.flush import InlineFlusher
 from support.golden_storage import unpack
+from support.inline import InlineFlusher
 from support.storage_kit import Kit
 
 pytestmark = pytest.mark.unit

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from oncelog.storage.log.stored_records import StoredRecords
+from support.inline import delete_topic
 from support.storage_kit import T0 as T0
 from support.storage_kit import Kit
 
@@ -84,7 +85,7 @@ def test_what_is_taken_out_of_the_log_can_still_be_sent(tmp_path: Path, fate: st
     elif fate == "compacted":
         segment.rewrite([])
     else:
-        kit.manager.delete_topic("t")
+        delete_topic(kit.manager, "t")
     assert fate == "compacted" or not Path(segment.log_path).exists()
     assert whole(stored) == expected
 

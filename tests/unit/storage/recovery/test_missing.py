@@ -12,6 +12,7 @@ import pytest
 from oncelog.storage.audit.verify import verify
 from oncelog.storage.recovery.missing import MISSING_FILE, parse_missing
 from support.damage import WAYS, damaged
+from support.inline import delete_topic
 from support.storage_kit import T0, Kit, offsets
 
 pytestmark = pytest.mark.unit
@@ -131,7 +132,7 @@ def test_a_spoilt_list_of_what_is_missing_is_told_and_written_again(tmp_path: Pa
 
 def test_another_topic_of_the_name_owes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     kit = filled(tmp_path)
-    kit.manager.delete_topic("t")
+    delete_topic(kit.manager, "t")
     kit.create()
     kit.append(0, pid=9)
     kit.kill()

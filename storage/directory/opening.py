@@ -1,0 +1,69 @@
+"""How a data directory is taken into use and given back: lock, clean marker, checkpoints, one sync for many logs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from oncelog.protocol.errors import KafkaError
+from oncelog.storage.env import FileSystem
+from oncelog.storage.files import checkpoints
+from oncelog.storage.log.log import Log
+from oncelog.storage.recovery.remembered import Checkpointed
+
+_SYNCED_ONE_BY_ONE = 16  # logs; for more, the whole volume is synced at once
+
+_log = logging.getLogger(__name__)
+
+
+def lock(fs: FileSystem, data_dir: Path) -> object:
+    """Held until it is closed. Raises BlockingIOError with a sentence when another process uses the directory."""
+    path = data_dir / ".lock"
+    try:
+        return fs.lock(path)
+    except BlockingIOError as error:
+        raise BlockingIOError(error.errno, f"{data_dir} is in use by another process (it holds {path})") from error
+
+
+def take_clean_marker(fs: FileSystem, data_dir: Path) -> bool:
+    """Was the last stop an orderly one? The marker is gone from the disk afterwards: this life may end otherwise. Raises OSError."""
+    marker = data_dir / checkpoints.CLEAN_MARKER
+    if not fs.exists(marker):
+        return False
+    fs.unlink(marker)
+    fs.sync_dir(data_dir)
+    return True
+
+
+def read_checkpoints(fs: FileSystem, data_dir: Path, *, clean: bool) -> Checkpointed:
+    """What an earlier life left behind about the logs."""
+    points, starts, watermarks = (
+        checkpoints.read_checkpoint(fs, data_dir / name)
+        for name in (checkpoints.RECOVERY_POINTS, checkpoints.LOG_STARTS, checkpoints.HIGH_WATERMARKS)
+    )
+    return Checkpointed(clean, points, starts, watermarks)
+
+
+def sync_all(fs: FileSystem, data_dir: Path, syncs: Sequence[Callable[[], None]]) -> None:
+    """What logs have to wait for before anybody is served. Raises OSError."""
+    if len(syncs) <= _SYNCED_ONE_BY_ONE or not fs.sync_volume(data_dir):
+        for sync in syncs:
+            sync()
+
+
+def close_logs(fs: FileSystem, data_dir: Path, logs: Sequence[Log]) -> bool:
+    """Were all closed as they should be? What the log waits for was on disk before; the rest is not looked at without the marker."""
+    clean = True
+    try:
+        with fs.synced_together(data_dir):
+            for log in logs:
+                try:
+                    log.close()
+                except KafkaError as error:
+                    _log.error("log not closed cleanly partition=%s error=%s", log.topic_partition, error)
+                    clean = False
+    except OSError as error:
+        _log.error("logs not synced error=%s", error)
+        clean = False
+    return clean
