@@ -11,8 +11,7 @@ from oncelog.protocol.names import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
-    from oncelog.storage.directory.topic import Topic
-    from oncelog.storage.directory.topics import TopicRegistry
+    from oncelog.storage.directory.topic import Topic, Topics
 
 NOT_REQUESTED = -(2**31)  # the authorized operations of a topic
 MAX_ENTRIES = 256
@@ -24,7 +23,7 @@ Key = tuple[int, bytes, tuple[str, int]]  # version, request body, endpoint
 class MetadataCache:
     """Answers by `Key`, for as long as the registry's generation stays."""
 
-    def __init__(self, topics: TopicRegistry) -> None:
+    def __init__(self, topics: Topics) -> None:
         self._topics = topics
         self._generation = -1
         self._bytes = 0

@@ -11,7 +11,7 @@ import logging
 import uuid
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from oncelog.protocol.primitives import uuid_from_kafka, uuid_to_kafka
@@ -35,6 +35,20 @@ class Topic:
     partitions: int
     configs: dict[str, str] = field(default_factory=dict)
     configs_known: bool = True
+
+
+class Topics(Protocol):
+    """The topics as whoever answers clients reads them: today from the registry (`topics.py`); a member of a cluster would read them from
+    an image of its metadata log, of which `generation` would be the offset."""
+
+    generation: int  # rises with every change
+
+    def get(self, name: str) -> Topic | None: ...
+
+    def by_id(self, topic_id: uuid.UUID) -> Topic | None: ...
+
+    def all(self) -> list[Topic]:
+        """By name."""
 
 
 def with_configs(topic: Topic, configs: dict[str, str]) -> Topic:

@@ -1,1 +1,1 @@
-"""What happens to logs over time: flushing, retention, compaction."""
+"""What happens to logs over time: checkpoints, retention, compaction."""

@@ -1,1 +1,1 @@
-"""Log compaction: which log next, what stays of it, and the swap."""
+"""Log compaction: which log next, and what stays of it. The swap that puts it in place is `log/swap.py`."""
