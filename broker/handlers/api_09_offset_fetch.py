@@ -7,13 +7,16 @@ without an offset is -1 without an error.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.replies import Reply, all_of, then
 from oncelog.broker.handlers.shared.topic_access import may_topic
+from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
+from oncelog.broker.net.turns import Steps
 from oncelog.coordinator.groups.offsets.service import FetchedOffset
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -21,6 +24,7 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 
 _GROUP_ERROR, _SEVERAL_GROUPS, _BY_ID = 2, 8, 10
+OFFSETS_A_TURN = 1000
 _Group = messages.OffsetFetchRequest.OffsetFetchRequestGroup
 _Told = messages.OffsetFetchResponse.OffsetFetchResponseGroup
 _ToldTopic = _Told.OffsetFetchResponseTopics
@@ -28,12 +32,51 @@ _Found = dict[TopicPartition, FetchedOffset]
 
 
 @api(ApiKey.OFFSET_FETCH, 1, 10)
-def handle(req: messages.OffsetFetchRequest, ctx: RequestContext) -> Reply[messages.OffsetFetchResponse]:
+def handle(req: messages.OffsetFetchRequest, ctx: RequestContext) -> Reply[messages.OffsetFetchResponse] | BlockedRequests:
     """The committed offsets of each group asked for."""
+    if any(group.topics is None for group in req.groups) or (ctx.api_version < _SEVERAL_GROUPS and req.topics is None):
+        return ctx.broker.turns.begin(_in_turns(req, ctx))
     if ctx.api_version >= _SEVERAL_GROUPS:
         replies = [_group(group, req.require_stable, ctx) for group in req.groups]
         return then(all_of(replies), lambda groups: messages.OffsetFetchResponse(groups=groups))
     return then(_group(_as_group(req), req.require_stable, ctx), _flat)
+
+
+def _in_turns(req: messages.OffsetFetchRequest, ctx: RequestContext) -> Steps[messages.OffsetFetchResponse]:
+    """For groups asked for whole: nobody knows how much that is."""
+    several = ctx.api_version >= _SEVERAL_GROUPS
+    told: list[_Told] = []
+    for group in req.groups if several else [_as_group(req)]:
+        if group.topics is None:
+            told.append((yield from _whole(group, req.require_stable, ctx)))
+        else:
+            reply = _group(group, req.require_stable, ctx)
+            told.append((yield reply) if isinstance(reply, asyncio.Future) else reply)
+    return messages.OffsetFetchResponse(groups=told) if several else _flat(told[0])
+
+
+def _whole(group: _Group, require_stable: bool, ctx: RequestContext) -> Steps[_Told]:
+    if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
+        return _failed(group, ErrorCode.GROUP_AUTHORIZATION_FAILED, ctx)
+    try:
+        reply = ctx.broker.groups.offsets.fetch(
+            group.group_id, None, require_stable=require_stable, member_id=group.member_id, member_epoch=group.member_epoch
+        )
+    except KafkaError as error:
+        return _failed(group, error.code, ctx)
+    found: _Found = (yield reply) if isinstance(reply, asyncio.Future) else reply
+    if len(found) > OFFSETS_A_TURN:
+        yield None
+    topics: list[_ToldTopic] = []
+    for name, topic_id, error_code, numbers in _all(found, ctx):
+        partitions: list[_ToldTopic.OffsetFetchResponsePartitions] = []
+        for start in range(0, len(numbers), OFFSETS_A_TURN):
+            some = numbers[start : start + OFFSETS_A_TURN]
+            partitions += [_partition(p, found.get(TopicPartition(name, p)), error_code) for p in some]
+            if len(found) > OFFSETS_A_TURN:
+                yield None
+        topics.append(_ToldTopic(name=name, topic_id=topic_id, partitions=partitions))
+    return _Told(group_id=group.group_id, topics=topics)
 
 
 def _as_group(req: messages.OffsetFetchRequest) -> _Group:
@@ -69,25 +112,23 @@ def _flat(group: _Told) -> messages.OffsetFetchResponse:
 def _group(group: _Group, require_stable: bool, ctx: RequestContext) -> Reply[_Told]:
     if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id):
         return _failed(group, ErrorCode.GROUP_AUTHORIZATION_FAILED, ctx)
-    asked = places = None
-    if group.topics is not None:
-        asked = [_resolved(topic, ctx) for topic in group.topics]
-        asked.sort(key=lambda topic: topic[2] is not ErrorCode.NONE)
-        places = [TopicPartition(name, p) for name, _id, error, numbers in asked if error is ErrorCode.NONE for p in numbers]
+    asked = [_resolved(topic, ctx) for topic in group.topics or ()]
+    asked.sort(key=lambda topic: topic[2] is not ErrorCode.NONE)
+    places = [TopicPartition(name, p) for name, _id, error, numbers in asked if error is ErrorCode.NONE for p in numbers]
     try:
         reply = ctx.broker.groups.offsets.fetch(
             group.group_id, places, require_stable=require_stable, member_id=group.member_id, member_epoch=group.member_epoch
         )
     except KafkaError as error:
         return _failed(group, error.code, ctx)
-    return then(reply, lambda found: _Told(group_id=group.group_id, topics=_topics(asked, found, ctx)))
+    return then(reply, lambda found: _Told(group_id=group.group_id, topics=_topics(asked, found)))
 
 
 def _failed(group: _Group, error: ErrorCode, ctx: RequestContext) -> _Told:
     if ctx.api_version >= _GROUP_ERROR:
         return _Told(group_id=group.group_id, error_code=error)
     asked: list[_Asked] = [(topic.name, None, error, topic.partition_indexes) for topic in group.topics or ()]
-    return _Told(group_id=group.group_id, topics=_topics(asked, {}, ctx))
+    return _Told(group_id=group.group_id, topics=_topics(asked, {}))
 
 
 _Asked = tuple[str, uuid.UUID | None, ErrorCode, list[int]]
@@ -104,9 +145,7 @@ def _resolved(topic: _Group.OffsetFetchRequestTopics, ctx: RequestContext) -> _A
     return name, topic_id, ErrorCode.NONE if allowed else ErrorCode.TOPIC_AUTHORIZATION_FAILED, topic.partition_indexes
 
 
-def _topics(asked: list[_Asked] | None, found: _Found, ctx: RequestContext) -> list[_ToldTopic]:
-    if asked is None:
-        asked = _all(found, ctx)
+def _topics(asked: list[_Asked], found: _Found) -> list[_ToldTopic]:
     return [
         _ToldTopic(
             name=name,

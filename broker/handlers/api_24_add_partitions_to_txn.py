@@ -6,18 +6,22 @@ v4: several transactions, each perhaps only to be verified. v5: 120 may be answe
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import TypeVar
 
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.replies import Reply, all_of, then
+from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
+from oncelog.broker.net.turns import Steps
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
 
+PARTITIONS_A_TURN = 500
 _FIRST_BROKER_VERSION = 4
 _Transaction = messages.AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 _Topic = messages.AddPartitionsToTxnRequest.AddPartitionsToTxnTopic | _Transaction.AddPartitionsToTxnTopic
@@ -28,20 +32,32 @@ _Verdicts = list[tuple[TopicPartition, ErrorCode]]
 
 
 @api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5)
-def handle(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Reply[messages.AddPartitionsToTxnResponse]:
+def handle(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Reply[messages.AddPartitionsToTxnResponse] | BlockedRequests:
     """Add or verify."""
     if ctx.api_version >= _FIRST_BROKER_VERSION:
         return _for_brokers(req, ctx)
+    if sum(len(topic.partitions) for topic in req.v3_and_below_topics) > PARTITIONS_A_TURN:
+        return ctx.broker.turns.answer(_in_turns(req, ctx))
     version = ctx.api_version
     return then(
-        _for_client(req, ctx),
+        _for_client(req, _partitions(req.v3_and_below_topics), ctx),
         lambda verdicts: messages.AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_topics(_ForClient, verdicts, version)),
     )
 
 
-def _for_client(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Reply[_Verdicts]:
-    transactional_id = req.v3_and_below_transactional_id
+def _in_turns(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Steps[messages.AddPartitionsToTxnResponse]:
     partitions = _partitions(req.v3_and_below_topics)
+    yield None
+    reply = _for_client(req, partitions, ctx)
+    verdicts: _Verdicts = (yield reply) if isinstance(reply, asyncio.Future) else reply
+    yield None
+    topics = _topics(_ForClient, verdicts, ctx.api_version)
+    yield None
+    return messages.AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)
+
+
+def _for_client(req: messages.AddPartitionsToTxnRequest, partitions: list[TopicPartition], ctx: RequestContext) -> Reply[_Verdicts]:
+    transactional_id = req.v3_and_below_transactional_id
     if not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
         return [(partition, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED) for partition in partitions]
     refused = _refused(ctx, partitions, authorized_only=True)
