@@ -222,7 +222,7 @@ def pack_fetch_response(
     topics: Sequence[tuple[str | bytes, Sequence[FetchPartitionData]]],
     throttle_ms: int = 0,
 ) -> list[Piece]:
-    """The answer's body, v4-18, as buffers for a gathering write: records are passed on, never copied."""
+    """The answer's body, v4-18, as buffers for a gathering write: records are passed on, and copied only where that costs less."""
     flexible = version >= FIRST_FLEXIBLE
     buffers: list[Piece] = []
     out = bytearray(INT32.pack(throttle_ms))
@@ -235,7 +235,9 @@ def pack_fetch_response(
         for partition in partitions:
             _pack_head(version, out, partition)
             records = partition.records
-            if records:
+            if records and len(records) <= _COPIED_BYTES and isinstance(records, bytes | bytearray | memoryview):
+                out += records
+            elif records:
                 buffers.append(out)
                 buffers.append(records)
                 out = bytearray()
@@ -251,6 +253,7 @@ def pack_fetch_response(
 
 
 _ERROR_SESSION = Struct(">hi")
+_COPIED_BYTES: Final = 512
 
 
 def _pack_head(version: int, out: bytearray, partition: FetchPartitionData) -> None:

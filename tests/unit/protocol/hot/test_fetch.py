@@ -121,9 +121,17 @@ def test_fetch_response(data: st.DataObject, version: int) -> None:
 
 
 def test_records_of_an_answer_are_passed_on() -> None:
-    stored = memoryview(b"batch")
+    stored = memoryview(bytes(1000))
     buffers = pack_fetch_response(12, 0, 0, [("t", [FetchPartitionData(0, records=stored)])])
     assert any(each is stored for each in buffers)
+
+
+def test_few_records_from_many_partitions_are_one_buffer() -> None:
+    """A buffer of its own costs more than a copy of some hundred bytes."""
+    few = [FetchPartitionData(index, records=memoryview(b"batch %d" % index)) for index in range(100)]
+    (buffer,) = pack_fetch_response(12, 0, 0, [("t", few)])
+    assert isinstance(buffer, bytearray)
+    assert all(b"batch %d" % index in buffer for index in range(100))
 
 
 @pytest.mark.parametrize("version", FETCH_VERSIONS)
