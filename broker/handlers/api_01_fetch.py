@@ -38,6 +38,7 @@ Told = tuple[TopicRef, list[FetchPartitionData]]
 T = TypeVar("T")
 PARKED_PARTITIONS = 16  # of a request that may wait beside others of its connection
 PARTITIONS_A_TURN = 50
+SMALL_BYTES = 256  # records that take no more memory than what says where they are
 
 
 @api(ApiKey.FETCH, 4, 18, raw=True)
@@ -243,7 +244,7 @@ class _Fetch:
             return FetchPartitionData(index, ErrorCode.OFFSET_OUT_OF_RANGE)
         try:
             data = log.read(
-                partition.fetch_offset, limit, isolation=self.isolation, min_one_message=at_least_one, in_memory=max(in_memory, 0)
+                partition.fetch_offset, limit, isolation=self.isolation, min_one_message=at_least_one, in_memory=max(in_memory, SMALL_BYTES)
             )
         except KafkaError as error:
             return FetchPartitionData(index, error.code)
