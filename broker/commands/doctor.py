@@ -116,10 +116,20 @@ def _advice(failure: ConnectFailure, client: WireClient, security: Security, tim
             return "The machine is there but nothing listens on that port: is the broker running, on that port and interface?"
         case "tcp":
             return "Packets go nowhere: a firewall, a wrong address, or a port that is not published."
+        case "tls" if "alert protocol version" in failure.why:
+            return "Client and broker have no TLS version in common: see ssl.enabled.protocols and ssl.cipher.suites."
+        case "tls" if "alert" in failure.why:
+            return "The broker wants a client certificate that an authority of its ssl.truststore issued: give one with --cert."
         case "tls" if "certificate" in failure.why:
             return "Give the authority of the broker's certificate with --ca; its name must be the host's."
         case "tls":
             return "The port may speak plain text: try --security-protocol PLAINTEXT or SASL_PLAINTEXT."
+        case "sasl" if "it offers" in failure.why:
+            return "Choose one of these with --sasl-mechanism, or offer it: sasl.enabled.mechanisms."
+        case "sasl" if "takes no SASL" in failure.why:
+            return (
+                f"Leave out --username, or use another port: this one is for --security-protocol {'SSL' if security.tls else 'PLAINTEXT'}."
+            )
         case "sasl":
             return "Check user, password and --sasl-mechanism; `oncelog user list` shows who may log in with SCRAM."
     if security.tls is None and _speaks_tls(client, timeout_s):
@@ -138,7 +148,7 @@ def _speaks_tls(client: WireClient, timeout_s: float) -> bool:
     try:
         probe.connect().close()
     except ConnectFailure as failure:
-        return failure.stage not in ("dns", "tcp", "tls")
+        return failure.stage not in ("dns", "tcp", "tls") or "alert" in failure.why
     return True
 
 

@@ -10,6 +10,7 @@ and coordinators with it.
 from __future__ import annotations
 
 import itertools
+import re
 import socket
 import ssl
 import struct
@@ -30,6 +31,7 @@ DEFAULT_PORT = 9092
 MAX_PORT = 65535
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 API_VERSIONS_AT_FIRST = 3
+_ALERT = re.compile(r"ALERT_(\w+)")  # OpenSSL's reason for an alert that came
 # a TLS server that gets plain text answers with an alert record: 0x15 0x03 minor
 _TLS_ALERT_START = 0x1503
 
@@ -211,8 +213,16 @@ class WireClient:
             plain.close()
             if isinstance(error, TimeoutError):
                 raise ConnectFailure("tls", self.address, "no answer to the TLS handshake") from error
+            self._raise_alert(error)
             why = getattr(error, "reason", None) or _why(error)
             raise ConnectFailure("tls", self.address, f"TLS handshake failed; the port may speak plain text ({why})") from error
+
+    def _raise_alert(self, error: OSError) -> None:
+        """ConnectFailure for an alert of the broker's; with TLS 1.3 it comes behind the handshake."""
+        found = _ALERT.search(getattr(error, "reason", None) or "")
+        if found is not None:
+            alert = found[1].replace("_", " ").lower()
+            raise ConnectFailure("tls", self.address, f"the broker turns this client away: alert {alert}") from error
 
     def _learn_versions(self) -> None:
         from oncelog.protocol import messages
@@ -222,7 +232,8 @@ class WireClient:
         try:
             body = self.send_raw(ApiKey.API_VERSIONS, version, messages.encode_request(ApiKey.API_VERSIONS, version, request))
         except ConnectFailure as failure:
-            raise ConnectFailure("api_versions", self.address, failure.why) from failure
+            stage = "tls" if failure.stage == "tls" else "api_versions"
+            raise ConnectFailure(stage, self.address, failure.why) from failure
         if int.from_bytes(body[:2], "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION:
             # an older broker: the refusal is in the shape of v0, and v0 every broker has
             version = 0
@@ -295,6 +306,7 @@ class WireClient:
             except TimeoutError as error:
                 raise ConnectFailure("request", self.address, f"no answer to {key.name} within {self.timeout_s:g} s") from error
             except OSError as error:
+                self._raise_alert(error)
                 raise ConnectFailure("request", self.address, f"{_why(error)} while waiting for {key.name}") from error
             if not chunk:
                 raise ConnectFailure("request", self.address, f"closed the connection instead of answering {key.name}")

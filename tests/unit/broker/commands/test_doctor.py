@@ -48,7 +48,7 @@ def test_an_advertised_address_of_another_cluster(broker: ScriptedBroker, capsys
     ("arguments", "step", "advice"),
     [
         (["--insecure"], "TLS", "PLAINTEXT"),
-        (["--username", "a", "--password", "b"], "authentication", "sasl-mechanism"),
+        (["--username", "a", "--password", "b"], "authentication", "Leave out --username"),
     ],
 )
 def test_the_wrong_protocol(
