@@ -103,7 +103,8 @@ def _attribute(name: str, value: str) -> str:
     if name in _NUMBERED:
         number, tag = _NUMBERED[name]
         text = value.encode()
-        length = bytes([len(text)]) if len(text) < 0x80 else b"\x82" + len(text).to_bytes(2, "big")
+        size = len(text).to_bytes((len(text).bit_length() + 7) // 8 or 1, "big")
+        length = size if len(text) < 0x80 else bytes([0x80 | len(size)]) + size
         return f"{number}=#{(bytes([tag]) + length + text).hex()}"
     return f"{_SHORT_NAMES.get(name, name)}={_escaped(value)}"
 

@@ -89,6 +89,12 @@ def test_mapping_rules(rules: str, user: str) -> None:
     assert principal_mapper(tuple(rules.split(",")))(distinguished_name(CERTIFICATE)) == user
 
 
+@pytest.mark.parametrize(("size", "head"), [(0, "1300"), (127, "137f"), (128, "138180"), (255, "1381ff"), (256, "13820100")])
+def test_an_attribute_by_number_is_in_der(size: int, head: str) -> None:
+    name = distinguished_name({"subject": ((("serialNumber", "1" * size),),)})
+    assert name == f"2.5.4.5=#{head}{'31' * size}"
+
+
 def test_rules_count_in_their_order() -> None:
     assert principal_mapper(("DEFAULT", "RULE:^CN=(.*)$/$1/"))("CN=alice") == "CN=alice"
     assert principal_mapper(("RULE:^CN=(.*)$/$1/", "DEFAULT"))("CN=alice") == "alice"
