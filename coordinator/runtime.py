@@ -8,10 +8,10 @@ everything it rests on is on disk: a decision without records waits for the reco
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.timers import Timer, Timers
 from oncelog.protocol import control_records, records
@@ -23,7 +23,6 @@ from oncelog.storage.env import Env
 from oncelog.storage.log.log import AppendOrigin, Log
 
 T = TypeVar("T")
-Reply: TypeAlias = T | asyncio.Future[T]
 
 _LOAD_BYTES = 1 << 20
 
@@ -73,41 +72,6 @@ class Written(NamedTuple, Generic[T]):
     effects: tuple[Any, ...]
     position: LogPosition | None
     changed: bool
-
-
-class Deferred(Generic[T]):
-    """An answer that is perhaps there already. A future (and with it a loop) is only made when somebody has to wait."""
-
-    __slots__ = ("_done", "_error", "_future", "_value")
-
-    def __init__(self) -> None:
-        self._done = False
-        self._value: T | None = None
-        self._error: KafkaError | None = None
-        self._future: asyncio.Future[T] | None = None
-
-    @property
-    def done(self) -> bool:
-        return self._done
-
-    def resolve(self, value: T) -> None:
-        self._done, self._value = True, value
-        if self._future is not None and not self._future.done():
-            self._future.set_result(value)
-
-    def fail(self, error: KafkaError) -> None:
-        self._done, self._error = True, error
-        if self._future is not None and not self._future.done():
-            self._future.set_exception(error)
-
-    def reply(self) -> Reply[T]:
-        """The value if it is there, else a future of it. Raises the KafkaError it failed with."""
-        if not self._done:
-            self._future = asyncio.get_running_loop().create_future()
-            return self._future
-        if self._error is not None:
-            raise self._error
-        return cast(T, self._value)
 
 
 class _Slot(Generic[S]):
@@ -245,7 +209,7 @@ class CoordinatorRuntime(Generic[S]):
         """Decide for `id`, append, replay, call the effects (plain callables) and answer when durable.
 
         `producer`: (id, epoch) when the records belong to a transaction (offset commits). `refused` makes the answer of an error, be it
-        the decision's, the append's or the disk's; without it the error is raised, as `write` does, or fails the future.
+        the decision's, the append's or the disk's; without it the error is raised, as `write` does, or fails the answer.
         """
         try:
             written = self.write(id, decide, producer=producer)
@@ -277,7 +241,7 @@ class CoordinatorRuntime(Generic[S]):
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     def reply_when_durable(self, response: T, position: LogPosition | None, refused: Callable[[ErrorCode], T] | None = None) -> Reply[T]:
-        """`response`, or a future of it. When the disk fails the future gives `refused(code)`; without it, it fails with KafkaError."""
+        """`response`, now or later. When the disk fails it is `refused(code)`; without that, it fails with KafkaError."""
         if position is None:
             return response
         deferred: Deferred[T] = Deferred()

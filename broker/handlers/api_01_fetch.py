@@ -16,12 +16,13 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from oncelog.broker.answers import holding_back
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.fetching.delayed import Changing, ParkedRequest
 from oncelog.broker.fetching.sessions import FetchContext, Key, TopicRef
-from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.hot import FetchPartition, FetchPartitionData, FetchRequest, pack_fetch_response, parse_fetch
@@ -42,7 +43,7 @@ SMALL_BYTES = 256  # records that take no more memory than what says where they 
 
 
 @api(ApiKey.FETCH, 4, 18, raw=True)
-def handle(body: memoryview, ctx: RequestContext) -> list[Piece] | asyncio.Future[list[Piece]] | BlockedRequests:
+def handle(body: memoryview, ctx: RequestContext) -> Reply[list[Piece]]:
     """Read, now or when there is something."""
     request = parse_fetch(ctx.api_version, body)
     if sum(len(partitions) for _name, _id, partitions in request.topics) > PARTITIONS_A_TURN:
@@ -55,12 +56,12 @@ def handle(body: memoryview, ctx: RequestContext) -> list[Piece] | asyncio.Futur
     if len(asked) > PARTITIONS_A_TURN:
         return ctx.broker.turns.answer(fetch.in_turns())
     fetch.aim(asked)
-    answer = fetch.attempt(False)
-    if answer is not None:
-        return answer
-    future = ParkedRequest(fetch.changing(), request.max_wait_ms, fetch.attempt).future
+    pieces = fetch.attempt(False)
+    if pieces is not None:
+        return pieces
+    answer = ParkedRequest(fetch.changing(), request.max_wait_ms, fetch.attempt).answer
     # as in Apache Kafka, requests behind it wait; only those behind a small one need not, as many of these cost little memory
-    return BlockedRequests(future) if len(fetch.targets) > PARKED_PARTITIONS else future
+    return holding_back(answer) if len(fetch.targets) > PARKED_PARTITIONS else answer
 
 
 def _long(request: FetchRequest, ctx: RequestContext) -> Steps[list[Piece]]:
@@ -158,7 +159,7 @@ class _Fetch:
                 answer = yield from self._attempt_in_turns(final)
                 if answer is not None:
                     return answer
-                (final,) = yield woken.future
+                (final,) = yield woken.answer
             finally:
                 woken.give_up()
 

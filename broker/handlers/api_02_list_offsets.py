@@ -18,9 +18,9 @@ from typing import Final
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.topic_access import may_topic, readable_log
-from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -32,7 +32,7 @@ _FIRST_VERSION_OF: Final = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 
 
 @api(ApiKey.LIST_OFFSETS, 1, 11)
-def handle(req: messages.ListOffsetsRequest, ctx: RequestContext) -> messages.ListOffsetsResponse | BlockedRequests:
+def handle(req: messages.ListOffsetsRequest, ctx: RequestContext) -> Reply[messages.ListOffsetsResponse]:
     """Answer for each partition."""
     return ctx.broker.turns.begin(_answers(req, ctx))
 

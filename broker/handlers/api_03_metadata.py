@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from oncelog.broker.answers import Settling
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
-from oncelog.broker.fetching.delayed import Settling
 from oncelog.broker.handlers.shared.topic_access import NOT_REQUESTED, authorized_operations, cluster_operations, may_topic
-from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps, at_once
 from oncelog.broker.topics.creation import check_new_topic
 from oncelog.broker.topics.metadata_cache import Key
 from oncelog.broker.topics.names import topic_name_problem
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -38,7 +38,7 @@ TOPICS_A_TURN = 500
 
 
 @api(ApiKey.METADATA, 0, 13, raw=True)
-def handle(body: memoryview, ctx: RequestContext) -> Sequence[Buffer] | BlockedRequests:
+def handle(body: memoryview, ctx: RequestContext) -> Reply[Sequence[Buffer]]:
     """The cluster, and the topics asked for."""
     cache, version = ctx.broker.metadata, ctx.api_version
     key = (version, bytes(body), ctx.broker.endpoint_for(ctx.connection)) if ctx.broker.authorizer is None else None
@@ -53,7 +53,7 @@ def handle(body: memoryview, ctx: RequestContext) -> Sequence[Buffer] | BlockedR
     return at_once(_answer(req, key, ctx))
 
 
-def _answer(req: messages.MetadataRequest, key: Key | None, ctx: RequestContext) -> Steps[list[bytes] | BlockedRequests]:
+def _answer(req: messages.MetadataRequest, key: Key | None, ctx: RequestContext) -> Steps[Reply[list[bytes]]]:
     """The buffers, or a future of them."""
     cache, version = ctx.broker.metadata, ctx.api_version
     making = Settling()
@@ -70,7 +70,7 @@ def _answer(req: messages.MetadataRequest, key: Key | None, ctx: RequestContext)
         told = [_refused(version, making.failed[name].code, name) if name in making.failed else packed for name, packed in topics]
         return [splice_metadata_topics(version, bytes(messages.encode_response(ApiKey.METADATA, version, answer)), told)]
 
-    reply = making.reply(finish)
+    reply = making.holding_reply(finish)
     if key is not None and cacheable and isinstance(reply, list):
         cache.put(key, reply[0])
     return reply

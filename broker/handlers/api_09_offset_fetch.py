@@ -7,16 +7,15 @@ without an offset is -1 without an error.
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 
+from oncelog.broker.answers import all_of, then
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply, all_of, then
 from oncelog.broker.handlers.shared.topic_access import may_topic
-from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps
+from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.coordinator.groups.offsets.service import FetchedOffset
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -32,7 +31,7 @@ _Found = dict[TopicPartition, FetchedOffset]
 
 
 @api(ApiKey.OFFSET_FETCH, 1, 10)
-def handle(req: messages.OffsetFetchRequest, ctx: RequestContext) -> Reply[messages.OffsetFetchResponse] | BlockedRequests:
+def handle(req: messages.OffsetFetchRequest, ctx: RequestContext) -> Reply[messages.OffsetFetchResponse]:
     """The committed offsets of each group asked for."""
     if any(group.topics is None for group in req.groups) or (ctx.api_version < _SEVERAL_GROUPS and req.topics is None):
         return ctx.broker.turns.begin(_in_turns(req, ctx))
@@ -51,7 +50,7 @@ def _in_turns(req: messages.OffsetFetchRequest, ctx: RequestContext) -> Steps[me
             told.append((yield from _whole(group, req.require_stable, ctx)))
         else:
             reply = _group(group, req.require_stable, ctx)
-            told.append((yield reply) if isinstance(reply, asyncio.Future) else reply)
+            told.append((yield reply) if isinstance(reply, Deferred) else reply)
     return messages.OffsetFetchResponse(groups=told) if several else _flat(told[0])
 
 
@@ -64,7 +63,7 @@ def _whole(group: _Group, require_stable: bool, ctx: RequestContext) -> Steps[_T
         )
     except KafkaError as error:
         return _failed(group, error.code, ctx)
-    found: _Found = (yield reply) if isinstance(reply, asyncio.Future) else reply
+    found: _Found = (yield reply) if isinstance(reply, Deferred) else reply
     if len(found) > OFFSETS_A_TURN:
         yield None
     topics: list[_ToldTopic] = []

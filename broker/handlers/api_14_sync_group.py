@@ -6,10 +6,11 @@ needed.
 
 from __future__ import annotations
 
+from oncelog.broker.answers import then
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.groups.classic.requests import SyncGroup
 from oncelog.coordinator.groups.classic.state import SyncGroupResult
 from oncelog.protocol import messages

@@ -12,15 +12,15 @@ import uuid
 from collections import Counter
 from functools import partial
 
+from oncelog.broker.answers import Settling
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.fetching.delayed import Settling
 from oncelog.broker.handlers.shared.assignments import check_new_partitions, check_replicas
 from oncelog.broker.handlers.shared.topic_access import may_topic
-from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps, at_once
 from oncelog.broker.topics.creation import check_new_topic
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -34,7 +34,7 @@ _FIRST_WITH_DETAILS = 5
 
 
 @api(ApiKey.CREATE_TOPICS, 2, 7)
-def handle(req: messages.CreateTopicsRequest, ctx: RequestContext) -> messages.CreateTopicsResponse | BlockedRequests:
+def handle(req: messages.CreateTopicsRequest, ctx: RequestContext) -> Reply[messages.CreateTopicsResponse]:
     """Make each topic; those named twice are refused, last."""
     named = Counter(topic.name for topic in req.topics)
     try:
@@ -45,9 +45,7 @@ def handle(req: messages.CreateTopicsRequest, ctx: RequestContext) -> messages.C
     return ctx.broker.turns.answer(steps) if len(req.topics) > TOPICS_A_TURN else at_once(steps)
 
 
-def _create_all(
-    req: messages.CreateTopicsRequest, named: Counter[str], ctx: RequestContext
-) -> Steps[messages.CreateTopicsResponse | BlockedRequests]:
+def _create_all(req: messages.CreateTopicsRequest, named: Counter[str], ctx: RequestContext) -> Steps[Reply[messages.CreateTopicsResponse]]:
     results: list[_Result] = []
     making = Settling()
     told = _Configs(ctx)
@@ -61,7 +59,7 @@ def _create_all(
         if number % TOPICS_A_TURN == 0:
             yield None
     results += [_refused(name, ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name, count in named.items() if count > 1]
-    return making.reply(lambda: messages.CreateTopicsResponse(topics=[_made(one, making.failed.get(one.name)) for one in results]))
+    return making.holding_reply(lambda: messages.CreateTopicsResponse(topics=[_made(one, making.failed.get(one.name)) for one in results]))
 
 
 def _made(result: _Result, error: KafkaError | None) -> _Result:

@@ -12,13 +12,13 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from oncelog.broker.answers import Settling
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
-from oncelog.broker.fetching.delayed import Settling
 from oncelog.broker.handlers.shared.administration import may
 from oncelog.broker.handlers.shared.topic_access import may_topic
-from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -40,7 +40,7 @@ class _Outcome(NamedTuple):
 
 
 @api(ApiKey.DELETE_TOPICS, 1, 6)
-def handle(req: messages.DeleteTopicsRequest, ctx: RequestContext) -> messages.DeleteTopicsResponse | BlockedRequests:
+def handle(req: messages.DeleteTopicsRequest, ctx: RequestContext) -> Reply[messages.DeleteTopicsResponse]:
     """Delete what is named."""
     asked = _mentions(req, ctx.api_version)
     if not ctx.broker.config.server.delete_topics:
@@ -50,7 +50,7 @@ def handle(req: messages.DeleteTopicsRequest, ctx: RequestContext) -> messages.D
     deleting = Settling()
     for topic, by_id in valid:
         outcomes.append(_delete(topic, ctx, deleting, by_id=by_id))
-    return deleting.reply(lambda: _response([_ended(outcome, deleting.failed) for outcome in outcomes]))
+    return deleting.holding_reply(lambda: _response([_ended(outcome, deleting.failed) for outcome in outcomes]))
 
 
 def _mentions(req: messages.DeleteTopicsRequest, api_version: int) -> list[tuple[str | None, uuid.UUID | None]]:

@@ -8,10 +8,11 @@ Kafka 4.3.
 
 from __future__ import annotations
 
+from oncelog.broker.answers import then
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.txn.init_producer_id import InitProducerIdResult
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey

@@ -6,16 +6,15 @@ v4: several transactions, each perhaps only to be verified. v5: 120 may be answe
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import TypeVar
 
+from oncelog.broker.answers import all_of, then
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply, all_of, then
-from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps
+from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
@@ -32,7 +31,7 @@ _Verdicts = list[tuple[TopicPartition, ErrorCode]]
 
 
 @api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5)
-def handle(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Reply[messages.AddPartitionsToTxnResponse] | BlockedRequests:
+def handle(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Reply[messages.AddPartitionsToTxnResponse]:
     """Add or verify."""
     if ctx.api_version >= _FIRST_BROKER_VERSION:
         return _for_brokers(req, ctx)
@@ -49,7 +48,7 @@ def _in_turns(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> S
     partitions = _partitions(req.v3_and_below_topics)
     yield None
     reply = _for_client(req, partitions, ctx)
-    verdicts: _Verdicts = (yield reply) if isinstance(reply, asyncio.Future) else reply
+    verdicts: _Verdicts = (yield reply) if isinstance(reply, Deferred) else reply
     yield None
     topics = _topics(_ForClient, verdicts, ctx.api_version)
     yield None

@@ -6,10 +6,11 @@ v2: 90 instead of 47 for a fenced producer. v3: flexible. v4: 120 may be answere
 
 from __future__ import annotations
 
+from oncelog.broker.answers import then
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -7,10 +7,11 @@ the pair to use next (KIP-890).
 
 from __future__ import annotations
 
+from oncelog.broker.answers import then
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.txn.end_txn import EndTxnResult
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey

@@ -6,10 +6,11 @@ Results are grouped by producer id.
 
 from __future__ import annotations
 
+from oncelog.broker.answers import all_of, then
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply, all_of, then
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -7,12 +7,11 @@ v4: 120 may be answered. A fenced producer is told 47 in every version.
 
 from __future__ import annotations
 
-import asyncio
-
+from oncelog.broker.answers import all_of, then
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply, all_of, then
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.coordinator.groups.offsets.state import OffsetToCommit
 from oncelog.coordinator.runtime import LogPosition
 from oncelog.coordinator.txn.old_errors import txn_offset_commit_error
@@ -87,12 +86,12 @@ def _commit(req: messages.TxnOffsetCommitRequest, ctx: RequestContext, offsets: 
 
 
 def _durable(ctx: RequestContext, position: LogPosition | None) -> Reply[_Verdicts]:
-    """No verdicts, once the record that added the partition is on disk, or a future of that."""
+    """No verdicts, once the record that added the partition is on disk."""
     if position is None:
         return {}
-    added: asyncio.Future[_Verdicts] = asyncio.get_running_loop().create_future()
-    ctx.broker.transactions.when_durable(position, lambda error: added.set_result({}) if error is None else added.set_exception(error))
-    return added
+    added: Deferred[_Verdicts] = Deferred()
+    ctx.broker.transactions.when_durable(position, lambda error: added.resolve({}) if error is None else added.fail(error))
+    return added.reply()
 
 
 def _answer(req: messages.TxnOffsetCommitRequest, verdicts: _Verdicts) -> messages.TxnOffsetCommitResponse:

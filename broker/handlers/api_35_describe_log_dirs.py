@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import may
-from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps, at_once
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
@@ -31,7 +31,7 @@ TOPICS_A_TURN = 100
 
 
 @api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5)
-def handle(req: messages.DescribeLogDirsRequest, ctx: RequestContext) -> messages.DescribeLogDirsResponse | BlockedRequests:
+def handle(req: messages.DescribeLogDirsRequest, ctx: RequestContext) -> Reply[messages.DescribeLogDirsResponse]:
     """Describe the one directory."""
     if not may(ctx, AclOperation.DESCRIBE):
         return messages.DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, results=[])

@@ -7,11 +7,12 @@ SASL, or after authentication: 34.
 
 from __future__ import annotations
 
+from oncelog.broker.answers import later
 from oncelog.broker.auth.sasl import AFTER_AUTHENTICATION, AuthenticateAnswer
-from oncelog.broker.auth.tokens import later, take_token
+from oncelog.broker.auth.tokens import take_token
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 
+from oncelog.broker.answers import Settling
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
-from oncelog.broker.fetching.delayed import Settling
 from oncelog.broker.handlers.shared.assignments import check_new_partitions, check_replicas
 from oncelog.broker.handlers.shared.topic_access import may_topic
-from oncelog.broker.net.connection import BlockedRequests
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 
 @api(ApiKey.CREATE_PARTITIONS, 0, 3)
-def handle(req: messages.CreatePartitionsRequest, ctx: RequestContext) -> messages.CreatePartitionsResponse | BlockedRequests:
+def handle(req: messages.CreatePartitionsRequest, ctx: RequestContext) -> Reply[messages.CreatePartitionsResponse]:
     """Grow each topic; those named twice are refused."""
     result = messages.CreatePartitionsResponse.CreatePartitionsTopicResult
     named = Counter(topic.name for topic in req.topics)
@@ -46,7 +46,7 @@ def handle(req: messages.CreatePartitionsRequest, ctx: RequestContext) -> messag
         results += [result(name=name, error_code=ErrorCode.INVALID_REQUEST, error_message="Duplicate topic name.") for name in repeated]
         return messages.CreatePartitionsResponse(results=results)
 
-    return growing.reply(answer)
+    return growing.holding_reply(answer)
 
 
 def _grow(ctx: RequestContext, topic: messages.CreatePartitionsRequest.CreatePartitionsTopic, growing: Settling | None) -> None:

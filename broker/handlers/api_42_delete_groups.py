@@ -5,10 +5,11 @@ Groups without members go with their offsets, pending ones too. With members: 68
 
 from __future__ import annotations
 
+from oncelog.broker.answers import all_of, then
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply, all_of, then
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode

@@ -6,11 +6,12 @@ kind: 68.
 
 from __future__ import annotations
 
+from oncelog.broker.answers import then
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.handlers.shared.topic_access import may_topic
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import uuid
 
+from oncelog.broker.answers import then
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.replies import Reply, then
 from oncelog.broker.handlers.shared.topic_access import may_topic
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey

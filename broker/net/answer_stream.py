@@ -16,7 +16,7 @@ PIECE_BYTES = 64 << 10
 LONG_PIECE_BYTES = 1 << 20  # while little is unread: fewer calls for those who read fast
 TURN_BYTES = 2 << 20  # sent in one turn of the loop at most, so that a fast reader of long answers leaves room for others
 
-Answer = Sequence[Piece]
+Pieces = Sequence[Piece]
 
 
 class AnswerStream:
@@ -24,12 +24,12 @@ class AnswerStream:
 
     __slots__ = ("_at", "_parts")
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Pieces) -> None:
         self._parts = deque(answer)
         self._at = 0  # how far the first part has been sent
 
     @staticmethod
-    def is_needed(answer: Answer) -> bool:
+    def is_needed(answer: Pieces) -> bool:
         """Does anything of it still stand in a file?"""
         return any(isinstance(part, StoredRecords) for part in answer)
 

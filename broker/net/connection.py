@@ -1,81 +1,77 @@
-"""One client connection: frames in, answers out in the order of the requests, and pressure back on a client that does not read.
+"""One client connection: frames in, answers out in the order of the requests (`answer_line.py`), and pressure back on who does not read.
 
 All connections of a server share one receive buffer. A frame is handled where it was received; only the beginning of an incomplete
 frame is copied, into a buffer that grows with it (`request_memory.py`). The frames of one read are handled before one write. Those that
 must wait (behind a blocking request, for a client that reads, for another turn when there are many) are kept as they came, unread.
 
-A handler answers with buffers at once or with a future; a future parks its own slot and what comes behind it is computed meanwhile but
-sent after it. A request that must not be overtaken (`blocking`) holds back the requests behind it as Apache Kafka's muted channel does.
+A handler answers with buffers at once or with a `Deferred`. A request that must not be overtaken (`Deferred.holds`) holds back the
+requests behind it as Apache Kafka's muted channel does.
 """
 
 from __future__ import annotations
 
 import asyncio
-import struct
-from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from oncelog.broker.auth.mechanisms import ANONYMOUS
 from oncelog.broker.net import refusals
-from oncelog.broker.net.answer_stream import PIECE_BYTES, TURN_BYTES, Answer, AnswerStream
-from oncelog.broker.net.backlog import AT_ONCE
+from oncelog.broker.net.answer_line import MAX_PENDING_ANSWERS, AnswerLine
+from oncelog.broker.net.answer_stream import Pieces, UnreadAnswers
+from oncelog.broker.net.backlog import AT_ONCE, Backlog
 from oncelog.broker.net.dispatch import CloseConnection
-from oncelog.broker.net.request_memory import FREE_BYTES, IncompleteRequest, KeptRequests
+from oncelog.broker.net.request_memory import FREE_BYTES, IncompleteRequest, KeptRequests, RequestMemory
+from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol.framing import LENGTH_BYTES, frame_length
-from oncelog.protocol.primitives import Buffer, MalformedRequest
+from oncelog.protocol.primitives import MalformedRequest
+from oncelog.storage.env import Clock
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from oncelog.broker.auth.sasl import SaslState
-    from oncelog.broker.net.listener import Listener
-    from oncelog.broker.net.requests import RequestHandler
 
-_pack_length = struct.Struct(">i").pack
-
-MAX_PENDING_ANSWERS = 512  # requests of one connection in progress, before its socket is left unread
-JOINED_BYTES = 16 << 10  # answers up to this size are copied into one piece before they are sent
 _TLS_HELLO = b"\x16\x03"
 _HTTP_METHODS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"DELE", b"PRI ")
 
 
-class Slot:
-    """The place of one answer in the order of requests. `buffers` None: not there yet; empty: nothing is sent (acks=0).
+class Shared(Protocol):
+    """What the connections of a listener share, and whom they tell of their life (`listener.py`)."""
 
-    A raw handler may return one that it fills later: it costs less than a future, and all slots filled in a turn are sent together.
-    `head` is put before the buffers.
-    """
+    name: str
+    max_frame_bytes: int
+    receive_buffer: memoryview
+    request_memory: RequestMemory
+    unread: UnreadAnswers
+    backlog: Backlog
 
-    __slots__ = ("buffers", "connection", "head")
+    def opened(self, connection: Connection) -> None: ...
 
-    def __init__(self, buffers: Answer | None = None) -> None:
-        self.buffers = buffers
-        self.connection: Connection | None = None
-        self.head = b""
+    def closed(self, connection: Connection) -> None: ...
 
-    def fill(self, body: Answer) -> None:
-        """The answer is there; called on the loop's thread."""
-        self.buffers = (self.head, *body)
-        if self.connection is not None:
-            self.connection.flush_soon()
+    def new_sasl_state(self) -> SaslState | None: ...
+
+    def principal_of(self, certificate: Mapping[str, Any]) -> str: ...
+
+    def log_once(self, host: str, text: str) -> None: ...
 
 
-class BlockedRequests:
-    """A future handler answer that holds back the requests behind it on the same connection, all the time or `until` something is done."""
+class Handles(Protocol):
+    """Who answers frames (`requests.py`)."""
 
-    __slots__ = ("future", "until")
+    clock: Clock
 
-    def __init__(self, future: asyncio.Future[Any], until: asyncio.Future[None] | None = None) -> None:
-        self.future = future
-        self.until = until
+    def handle(self, frame: memoryview, connection: Connection) -> Reply[Pieces]: ...
+
+    def log_failure(self, connection: Connection, error: BaseException) -> None: ...
 
 
 class Connection(asyncio.BufferedProtocol):
     """Made by the server for each accepted socket."""
 
     __slots__ = (
+        "_answers",
         "_blocked",
         "_closing",
-        "_flush_scheduled",
         "_handler",
         "_in_backlog",
         "_incomplete",
@@ -83,12 +79,8 @@ class Connection(asyncio.BufferedProtocol):
         "_last_read_ms",
         "_listener",
         "_max_frame_bytes",
-        "_paused",
         "_reading_paused",
-        "_ready",
         "_seen_frames",
-        "_slots",
-        "_stream",
         "_transport",
         "client_host",
         "client_name",
@@ -97,19 +89,15 @@ class Connection(asyncio.BufferedProtocol):
         "sasl",
     )
 
-    def __init__(self, listener: Listener, handler: RequestHandler) -> None:
+    def __init__(self, listener: Shared, handler: Handles) -> None:
         self._listener = listener
         self._handler = handler
         self._transport: asyncio.Transport | None = None
         self._incomplete: IncompleteRequest | None = None  # of the length of a prefix while the frame's is unknown
-        self._slots: deque[Slot] = deque()
-        self._ready: list[Answer] = []  # answers before which nothing is owed, to be sent at the end of this read
-        self._stream: AnswerStream | None = None  # the answer that is being sent, if it is a long one
-        self._flush_scheduled = False
+        self._answers = AnswerLine(self, listener.unread)
         self._kept: KeptRequests | None = None  # behind a blocking request, or of a client that does not read
         self._in_backlog = False
         self._blocked = False
-        self._paused = False  # the client does not read
         self._reading_paused = False
         self._closing = False
         self._seen_frames = False
@@ -124,7 +112,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but type
+        self._transport = self._answers.transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but type
         peer = transport.get_extra_info("peername") or ("", 0)
         local = transport.get_extra_info("sockname") or ("", 0)
         self.client_host, self.local_address = peer[0], (local[0], local[1])
@@ -138,9 +126,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
         self._transport = None
-        self._slots.clear()
-        self._ready.clear()
-        self._stream = None
+        self._answers.drop()
         self._listener.unread.ended(self)
         self._drop_requests()
         self._listener.closed(self)
@@ -167,16 +153,16 @@ class Connection(asyncio.BufferedProtocol):
         return False
 
     def pause_writing(self) -> None:
-        self._paused = True
+        self._answers.paused = True
         self._update_reading()
         if self._transport is not None:
             self._listener.unread.stopped(self, self._transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        self._paused = False
+        self._answers.paused = False
         self._listener.unread.ended(self)
         self._last_read_ms = self._handler.clock.monotonic_ms()
-        self._write_on()
+        self.write_on()
 
     def unread_too_long(self) -> None:
         self._listener.log_once(
@@ -216,7 +202,8 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def _must_wait(self) -> bool:
         """Is there something that the next request must not overtake, or nobody who takes its answer?"""
-        return self._blocked or self._paused or self._stream is not None or len(self._slots) >= MAX_PENDING_ANSWERS
+        answers = self._answers
+        return self._blocked or answers.paused or answers.stream is not None or len(answers.pending) >= MAX_PENDING_ANSWERS
 
     def _is_put_off(self) -> bool:
         if self._listener.backlog.takes_another():
@@ -232,8 +219,7 @@ class Connection(asyncio.BufferedProtocol):
     def go_on(self) -> None:
         """Its turn in the backlog has come."""
         self._in_backlog = False
-        self._handle_kept()
-        self.flush()
+        self._handle_waiting()
 
     def _received_more(self, incomplete: IncompleteRequest, nbytes: int) -> None:
         """Bytes of a length prefix, or of a frame."""
@@ -283,33 +269,26 @@ class Connection(asyncio.BufferedProtocol):
             self._handler.log_failure(self, error)
             self.abort()
             return
-        if isinstance(answer, (list, tuple)):
-            if self._slots:
-                self._slots.append(Slot(answer))
-            elif answer:
-                self._ready.append(answer)
-                if len(answer) > 2:  # with records: those of all requests of one read could be gigabytes
-                    self.flush()
-        elif isinstance(answer, Slot):
-            answer.connection = self
-            self._slots.append(answer)
-            self._update_reading()
+        if isinstance(answer, Deferred):
+            self._wait_for(answer)
         else:
-            self._park(cast("asyncio.Future[Answer] | BlockedRequests", answer))
+            self._answers.add(answer)
 
-    def _park(self, answer: asyncio.Future[Answer] | BlockedRequests) -> None:
-        slot = Slot()
-        self._slots.append(slot)
-        if isinstance(answer, BlockedRequests):
+    def _wait_for(self, answer: Deferred[Pieces]) -> None:
+        holds = answer.holds
+        if holds is not None and not holds.done:
             self._blocked = True
-            (answer.until or answer.future).add_done_callback(self._unblock)
-            answer = answer.future
-        answer.add_done_callback(lambda done: self._arrived(slot, done))
+            holds.when_done(self._unblock)
+        self._answers.add_later(answer)
         self._update_reading()
 
-    def _unblock(self, done: asyncio.Future[Any]) -> None:
+    def _unblock(self, _done: Deferred[Any]) -> None:
         self._blocked = False
+        asyncio.get_running_loop().call_soon(self._handle_waiting)
+
+    def _handle_waiting(self) -> None:
         self._handle_kept()
+        self.flush()
 
     def _handle_kept(self) -> None:
         """What could not be handled when it came."""
@@ -327,95 +306,29 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- answers
 
-    def _arrived(self, slot: Slot, done: asyncio.Future[Answer]) -> None:
-        if done.cancelled() or self._transport is None:
-            if not done.cancelled():
-                done.exception()  # nobody is left to be told
-            return
-        error = done.exception()
-        if error is None:
-            slot.buffers = done.result()
-            self._flush_filled()
-        elif isinstance(error, CloseConnection):
-            while self._slots and self._slots.pop() is not slot:
-                pass  # what came after it gets no answer either
-            self._refuse(str(error))
+    def answer_failed(self, error: Exception) -> None:
+        """There will be no answer: the client asked for what closes a connection, or the error is ours and told in full."""
+        if isinstance(error, CloseConnection):
+            if self._transport is not None:
+                self._refuse(str(error))
         else:
             self._handler.log_failure(self, error)
             self.abort()
 
     def flush(self) -> None:
-        """Send the answers at the head of the line that are there, in one write; a long one as the client takes it."""
-        slots, transport, ready = self._slots, self._transport, self._ready
-        if transport is None:
-            return
-        while not self._paused and self._stream is None:
-            while slots and (buffers := slots[0].buffers) is not None:
-                slots.popleft()
-                if buffers:
-                    ready.append(buffers)
-            if not ready:
-                break
-            out: list[Buffer] = []
-            size = sent = 0
-            for buffers in ready:
-                sent += 1
-                length = sum(map(len, buffers))
-                out.append(_pack_length(length))
-                if len(buffers) > 2 and AnswerStream.is_needed(buffers):
-                    self._stream = AnswerStream(buffers)
-                    break
-                size += length
-                out += cast("Sequence[Buffer]", buffers)
-            del ready[:sent]
-            if size <= JOINED_BYTES:
-                transport.write(b"".join(out))  # cheaper than gathering many small pieces
-            else:
-                transport.writelines(out)
-            if self._stream is None:
-                break
-            self._send_stream()
+        """Send what is there."""
+        self._answers.flush()
         if self._reading_paused:
             self._update_reading()
-        if self._closing and not (slots or ready or self._stream):
-            transport.close()
 
-    def _send_stream(self) -> None:
-        """Send as much of the long answer as the client takes, and this turn allows."""
-        stream, left = self._stream, TURN_BYTES
-        while stream is not None and not self._paused and self._transport is not None:
-            if left <= 0:
-                asyncio.get_running_loop().call_soon(self._write_on)
-                return
-            try:
-                pieces = stream.next_pieces(self._listener.unread.piece_bytes)
-            except OSError as error:
-                self._handler.log_failure(self, error)
-                self.abort()
-                return
-            left -= sum(map(len, pieces))
-            if stream.done:
-                stream = self._stream = None
-            self._transport.writelines(pieces)
-
-    def _write_on(self) -> None:
+    def write_on(self) -> None:
         """Send what could not be sent before, then look at the requests that had to wait for it."""
-        self._send_stream()
+        self._answers.send_stream()
         self.flush()
         self._handle_kept()
         self.flush()
 
-    def flush_soon(self) -> None:
-        """At the end of this turn: more slots may be filled in it."""
-        if not self._flush_scheduled and self._transport is not None:
-            self._flush_scheduled = True
-            asyncio.get_running_loop().call_soon(self._flush_late)
-
-    def _flush_late(self) -> None:
-        self._flush_scheduled = False
-        self._flush_filled()
-
-    def _flush_filled(self) -> None:
+    def send_filled(self) -> None:
         """As `flush`, and there may be room for more requests in progress now."""
         self.flush()
         if self._kept is not None and not (self._in_backlog or self._must_wait):
@@ -423,12 +336,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def close_after_response(self) -> None:
         """Send what is owed, then close; later requests are ignored."""
-        self._closing = True
+        self._closing = self._answers.closing = True
 
     def _refuse(self, why: str) -> None:
         """Close without an answer to the request at fault, but after the answers owed before it; one log line a peer and reason."""
         self._listener.log_once(self.client_host, f"closing a connection: {why}")
-        self._closing = True
+        self.close_after_response()
         self.flush()
 
     def turned_away(self, what: str, **facts: object) -> None:
@@ -446,9 +359,9 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None or transport.is_closing():
             return
         full = (
-            self._paused
+            self._answers.paused
             or self._kept is not None
-            or len(self._slots) >= MAX_PENDING_ANSWERS
+            or len(self._answers.pending) >= MAX_PENDING_ANSWERS
             or (self._incomplete is not None and (self._incomplete.waits or self._incomplete.whole))
         )
         if full and not self._reading_paused:
@@ -474,9 +387,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def at_once_bytes(self) -> int:
         """How much of an answer may be read before it is sent: a piece, when it is sent in this turn; nothing, when much waits."""
-        if self._paused or self._stream is not None or len(self._slots) > 1:
-            return 0
-        return PIECE_BYTES if self._slots else self._listener.unread.piece_bytes
+        return self._answers.at_once_bytes
 
     @property
     def listener_name(self) -> str:
@@ -484,4 +395,4 @@ class Connection(asyncio.BufferedProtocol):
 
     def idle_since(self) -> float | None:
         """Monotonic ms of the last read; None while answers are owed."""
-        return None if self._slots else self._last_read_ms
+        return None if self._answers.pending else self._last_read_ms

@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from oncelog.protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Sequence
 
     from oncelog.broker.context import RequestContext
-    from oncelog.broker.net.connection import BlockedRequests, Slot
+    from oncelog.coordinator.deferred import Deferred
     from oncelog.protocol.messages import MessageBase
     from oncelog.protocol.primitives import Piece
 
 # a message, what is encoded already, or something to wait for; None: nothing is sent
-Answer: TypeAlias = "MessageBase | bytearray | Sequence[Piece] | asyncio.Future[Any] | BlockedRequests | Slot | None"
+Answer: TypeAlias = "MessageBase | bytearray | Sequence[Piece] | Deferred[Any] | None"
 # the request is the message of its key, or the body's bytes: `handlers/` say which
 Handler: TypeAlias = "Callable[[Any, RequestContext], Answer]"
 H = TypeVar("H", bound="Callable[[Any, RequestContext], Answer]")

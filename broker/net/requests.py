@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oncelog.broker.auth.tokens import later, take_bare_token
+from oncelog.broker.answers import later, then
+from oncelog.broker.auth.tokens import take_bare_token
 from oncelog.broker.context import BrokerContext, RequestContext
-from oncelog.broker.net.connection import BlockedRequests, Connection, Slot
+from oncelog.broker.net.answer_stream import Pieces
+from oncelog.broker.net.connection import Connection
 from oncelog.broker.net.dispatch import Answer, Api, CloseConnection
 from oncelog.broker.net.splitting import handled_in_turns, split_of
+from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.header import parse_request_header, response_header
-from oncelog.protocol.primitives import MalformedRequest, Piece
+from oncelog.protocol.primitives import MalformedRequest
 
 if TYPE_CHECKING:
     from oncelog.broker.auth.sasl import SaslState
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _API_VERSIONS = int(ApiKey.API_VERSIONS)
-Finish = Callable[[Any], list[Piece]]
 
 
 class RequestHandler:
@@ -36,8 +36,8 @@ class RequestHandler:
         self.clock: Clock = broker.env.clock
         self._api_versions_max = self._apis.max_version(self._apis.declaration(ApiKey.API_VERSIONS))
 
-    def handle(self, frame: memoryview, connection: Connection) -> list[Piece] | Slot | asyncio.Future[Any] | BlockedRequests:
-        """The answer to one frame: buffers (none: nothing is sent), a slot that will be filled with them, or a future of them.
+    def handle(self, frame: memoryview, connection: Connection) -> Reply[Pieces]:
+        """The answer to one frame: buffers (none: nothing is sent), now or later.
 
         Raises CloseConnection and MalformedRequest: the connection is then closed, as Kafka does.
         """
@@ -56,14 +56,8 @@ class RequestHandler:
             reply = self._call(api, frame[body_offset:], ctx)
         except MalformedRequest as malformed:
             raise CloseConnection(f"malformed {api.key.name} version {version}: {malformed}") from malformed
-        if type(reply) is Slot:
-            reply.head = response_header(key, version, correlation_id)
-            return reply
-        if isinstance(reply, BlockedRequests):
-            return BlockedRequests(_then(reply.future, partial(_finish, api, max(version, 0), correlation_id)), reply.until)
-        if isinstance(reply, asyncio.Future):
-            return _then(reply, partial(_finish, api, max(version, 0), correlation_id))
-        return _finish(api, version if version > 0 else 0, correlation_id, reply)
+        finish = partial(_finish, api, version if version > 0 else 0, correlation_id)
+        return then(reply, finish) if isinstance(reply, Deferred) else finish(reply)
 
     def _call(self, api: Api, body: memoryview, ctx: RequestContext) -> Answer:
         assert api.handle is not None
@@ -77,9 +71,7 @@ class RequestHandler:
         request = messages.decode_request(api.key, ctx.api_version, body) if ctx.api_version >= 0 else None
         return api.handle(request, ctx)
 
-    def _out_of_order(
-        self, sasl: SaslState, header: tuple[int, int, int], body: memoryview, connection: Connection
-    ) -> asyncio.Future[list[Piece]]:
+    def _out_of_order(self, sasl: SaslState, header: tuple[int, int, int], body: memoryview, connection: Connection) -> Deferred[Pieces]:
         """What SASL does not allow now ends the connection, while tokens are awaited behind an answer of error 34."""
         key, version, correlation_id = header
         why = f"request {key} before authentication on listener {connection.listener_name}"
@@ -106,7 +98,7 @@ class RequestHandler:
         _log.error("failed request client=%s", connection.client_name, exc_info=error)
 
 
-def _finish(api: Api, version: int, correlation_id: int, value: Any) -> list[Piece]:
+def _finish(api: Api, version: int, correlation_id: int, value: Any) -> Pieces:
     """A handler's value as the buffers of an answer."""
     if value is None:
         return []
@@ -118,25 +110,3 @@ def _finish(api: Api, version: int, correlation_id: int, value: Any) -> list[Pie
     from oncelog.protocol import messages
 
     return [head, messages.encode_response(api.key, version, value)]
-
-
-def _then(reply: asyncio.Future[Any], finish: Finish) -> asyncio.Future[list[Piece]]:
-    finished: asyncio.Future[list[Piece]] = reply.get_loop().create_future()
-
-    def settle(done: asyncio.Future[Any]) -> None:
-        if finished.done():
-            return
-        if done.cancelled():
-            finished.cancel()
-            return
-        error = done.exception()
-        if error is not None:
-            finished.set_exception(error)
-            return
-        try:
-            finished.set_result(finish(done.result()))
-        except (KafkaError, AssertionError, ValueError, TypeError, AttributeError) as broken:
-            finished.set_exception(broken)  # an answer that cannot be encoded: told to the connection, which logs and closes
-
-    reply.add_done_callback(settle)
-    return finished

@@ -6,7 +6,6 @@ together in its order. Entries that name the same thing stay together, because h
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,8 +14,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from oncelog.broker.net.connection import BlockedRequests
+from oncelog.broker.answers import holding_back
 from oncelog.broker.net.dispatch import CloseConnection
+from oncelog.coordinator.deferred import Deferred
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.messages.classes import MessageBase
@@ -90,14 +90,14 @@ def split_of(api: Api, version: int, body: memoryview) -> Split | None:
 
 
 def handled_in_turns(api: Api, split: Split, body: memoryview, ctx: RequestContext) -> Answer:
-    """The handler's answer, or a future of the encoded answer when there are more entries than a turn may handle."""
+    """The handler's answer, or the encoded answer later when there are more entries than a turn may handle."""
     if len(body) > LONG_BODY_BYTES:
-        return BlockedRequests(ctx.broker.turns.go_on(_read(api, split, bytes(body), ctx), None))
+        return holding_back(ctx.broker.turns.go_on(_read(api, split, bytes(body), ctx), None))
     request, rows = _decoded(api, split, body, ctx)
     assert api.handle is not None
     if len(rows) <= split.entries:
         return api.handle(request, ctx)
-    return BlockedRequests(ctx.broker.turns.go_on(_handled(api, split, request, _portions(rows, split.entries), ctx), None))
+    return holding_back(ctx.broker.turns.go_on(_handled(api, split, request, _portions(rows, split.entries), ctx), None))
 
 
 def _decoded(api: Api, split: Split, body: Buffer, ctx: RequestContext) -> tuple[Any, list[Row]]:
@@ -125,14 +125,14 @@ def _handled(api: Api, split: Split, request: Any, portions: list[list[Row]], ct
     replies: list[Any] = []
     for some in portions:
         reply = api.handle(_with_rows(request, split.asked, some), ctx)
-        if isinstance(reply, BlockedRequests):
-            reply = yield reply.future
+        if isinstance(reply, Deferred) and reply.holds is not None:
+            reply = yield reply
         else:
             yield None
         replies.append(reply)
     answer: Any = None
     for reply in replies:
-        part = (yield reply) if isinstance(reply, asyncio.Future) else reply
+        part = (yield reply) if isinstance(reply, Deferred) else reply
         if answer is None:
             answer = part
         else:

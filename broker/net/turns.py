@@ -1,7 +1,7 @@
 """Work that one turn of the loop must not hold: it comes as a generator, which says where a turn ends.
 
-It yields None to let others have their turn, a call for another thread, or a future; it is sent what they give. How much a turn takes is
-counted, not timed, so that a simulation repeats itself.
+It yields None to let others have their turn, a call for another thread, or a `Deferred`; it is sent what they give. How much a turn takes
+is counted, not timed, so that a simulation repeats itself.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from oncelog.broker.net.connection import BlockedRequests
+from oncelog.broker.answers import holding_back
+from oncelog.coordinator.deferred import Deferred, Reply
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
-Job: TypeAlias = Callable[[], Any] | asyncio.Future[Any]
+Job: TypeAlias = Callable[[], Any] | Deferred[Any]
 Steps: TypeAlias = Generator[Job | None, Any, T]
 
 # works that may hold what another thread made for them: one batch may unpack to 64 MiB with default settings, and two would be most of
@@ -49,31 +50,38 @@ class Turns:
         """Is there work that has not ended?"""
         return bool(self._tasks)
 
-    def begin(self, steps: Steps[T]) -> T | BlockedRequests:
+    def begin(self, steps: Steps[T]) -> Reply[T]:
         """What `steps` return when they need no other turn, else an answer to wait for."""
         try:
             job = next(steps)
         except StopIteration as end:
             result: T = end.value
             return result
-        return BlockedRequests(self.go_on(steps, job))
+        return holding_back(self.go_on(steps, job))
 
-    def answer(self, steps: Steps[Any], encode: Callable[[Any], Any] | None = None) -> BlockedRequests:
+    def answer(self, steps: Steps[Any], encode: Callable[[Any], Any] | None = None) -> Deferred[Any]:
         """A handler's answer that `steps` will return: a value, or itself something to wait for. `encode` is called by another thread."""
-        return BlockedRequests(self.go_on(_settled(steps, encode), None))
+        return holding_back(self.go_on(_settled(steps, encode), None))
 
-    def go_on(self, steps: Steps[T], job: Job | None) -> asyncio.Task[T]:
-        """The rest of `steps`, which has just yielded `job`; what it returns or raises is the task's."""
+    def go_on(self, steps: Steps[T], job: Job | None) -> Deferred[T]:
+        """What the rest of `steps`, which has just yielded `job`, returns or raises; never, when it is given up."""
         task = asyncio.get_running_loop().create_task(self._go_on(steps, job))
+        result: Deferred[T] = Deferred()
+
+        def ended(task: asyncio.Task[T]) -> None:
+            self._tasks.discard(task)
+            if not task.cancelled():
+                result.become(task.result)
+
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        task.add_done_callback(ended)
+        return result
 
     async def _go_on(self, steps: Steps[T], job: Job | None) -> T:
         placed = False
         try:
             while True:
-                if job is not None and not placed and not isinstance(job, asyncio.Future):
+                if job is not None and not placed and not isinstance(job, Deferred):
                     await self._places.acquire()
                     placed = True
                 job = await self._next(steps, job)
@@ -92,7 +100,7 @@ class Turns:
                 await asyncio.sleep(0)
                 return next(steps)
             try:
-                made = await (job if isinstance(job, asyncio.Future) else self._in_thread(job))
+                made = await (_future_of(job) if isinstance(job, Deferred) else self._in_thread(job))
             except Exception as error:  # it belongs to who asked for the call
                 return steps.throw(error)
             return steps.send(made)
@@ -116,11 +124,24 @@ class Turns:
 
 def _settled(steps: Steps[Any], encode: Callable[[Any], Any] | None) -> Steps[Any]:
     reply = yield from steps
-    if isinstance(reply, BlockedRequests):
-        reply = reply.future
-    if isinstance(reply, asyncio.Future):
+    if isinstance(reply, Deferred):
         reply = yield reply
     return reply if encode is None else (yield partial(encode, reply))
+
+
+def _future_of(deferred: Deferred[T]) -> asyncio.Future[T]:
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+    def settle(done: Deferred[T]) -> None:
+        if future.done():  # given up
+            return
+        if done.error is not None:
+            future.set_exception(done.error)
+        else:
+            future.set_result(done.result())
+
+    deferred.when_done(settle)
+    return future
 
 
 class _Ended(Exception):

@@ -6,12 +6,13 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.groups.classic.state import ClassicGroupState, GroupEvent
 from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.offsets.state import tombstone
 from oncelog.coordinator.groups.shard import GroupShard, group_tombstone
 from oncelog.coordinator.result import CoordinatorRecord, Result
-from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
+from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

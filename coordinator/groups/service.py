@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.groups.classic.join import JoinGroup
 from oncelog.coordinator.groups.classic.join import refuse as refuse_join
 from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember, SyncGroup
@@ -22,7 +23,7 @@ from oncelog.coordinator.groups.offsets.service import OffsetService
 from oncelog.coordinator.groups.removal import GroupRemoval
 from oncelog.coordinator.groups.shard import GroupShard, loaded_shard
 from oncelog.coordinator.result import Result
-from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
+from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import CONSUMER_OFFSETS
 from oncelog.protocol.primitives import uuid_to_kafka

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from oncelog.coordinator.runtime import CoordinatorRuntime, Deferred, Reply
+from oncelog.coordinator.deferred import Deferred, Reply
+from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.coordinator.txn.marker_channel import LocalMarkerChannel, MarkerLog
 from oncelog.coordinator.txn.markers import Marker
 from oncelog.coordinator.txn.shard import TxnShard

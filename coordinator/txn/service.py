@@ -10,8 +10,9 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
+from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.coordinator.result import Result
-from oncelog.coordinator.runtime import CoordinatorRuntime, Deferred, LogPosition, Reply, Written, coordinator_error
+from oncelog.coordinator.runtime import CoordinatorRuntime, LogPosition, Written, coordinator_error
 from oncelog.coordinator.txn import init_producer_id
 from oncelog.coordinator.txn.admin_markers import AdminMarkers
 from oncelog.coordinator.txn.config import TxnConfig

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import uuid
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from oncelog.broker.auth.scram import ScramCredentials
 from oncelog.broker.context import RequestContext
 from oncelog.broker.settings.client_quotas import ClientQuotas
 from oncelog.broker.settings.dynamic import DynamicConfig
+from oncelog.coordinator.deferred import Deferred
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.names import TopicPartition
@@ -111,8 +111,8 @@ class Harness:
     def send_body(self, key: ApiKey, version: int, body: bytes | bytearray | memoryview) -> Any:
         context = RequestContext(self.broker, self.connection, version, "test", 1_700_000_000_000)  # type: ignore[arg-type]
         answer = handler(key)(messages.decode_request(key, version, body), context)
-        if isinstance(answer, asyncio.Future):
-            answer = answer.get_loop().run_until_complete(answer)
+        if isinstance(answer, Deferred):
+            answer = answer.result()
         return messages.decode_response(key, version, messages.encode_response(key, version, answer))
 
 

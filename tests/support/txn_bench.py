@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, TypeVar, cast
 
+from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.coordinator.txn.end_txn import EndTxnResult
 from oncelog.coordinator.txn.init_producer_id import InitProducerIdResult
@@ -126,7 +126,7 @@ class Bench:
         return pair.producer_id, epoch
 
 
-def now(reply: T | asyncio.Future[T]) -> T:
+def now(reply: Reply[T]) -> T:
     """The answer, which has to be there."""
-    assert not isinstance(reply, asyncio.Future), "the answer waits for the disk"
+    assert not isinstance(reply, Deferred), "the answer waits for the disk"
     return reply

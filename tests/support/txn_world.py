@@ -10,11 +10,11 @@ stands still.
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from oncelog.coordinator.deferred import Deferred
 from oncelog.coordinator.groups.shard import GroupShard
 from oncelog.coordinator.result import Result
 from oncelog.coordinator.runtime import CoordinatorRuntime
@@ -220,7 +220,7 @@ class World:
             assert sorted(values) == list(range(len(values))), "copies lost or doubled"
             place = TopicPartition(SOURCE, source)
             offsets = broker.context.groups.offsets.fetch(GROUP, [place], require_stable=True)
-            assert not isinstance(offsets, asyncio.Future)
+            assert not isinstance(offsets, Deferred)
             assert offsets[place].offset == len(values), "I6: offsets and records of a transaction are apart"
         return numbers
 

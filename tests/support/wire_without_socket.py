@@ -7,12 +7,14 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from oncelog.broker.answers import holding_back
 from oncelog.broker.auth.sasl import SaslState
 from oncelog.broker.net.answer_stream import UnreadAnswers
 from oncelog.broker.net.backlog import Backlog
-from oncelog.broker.net.connection import BlockedRequests, Connection
+from oncelog.broker.net.connection import Connection
 from oncelog.broker.net.dispatch import CloseConnection
 from oncelog.broker.net.request_memory import RequestMemory
+from oncelog.coordinator.deferred import Deferred
 
 
 class Transport:
@@ -61,11 +63,11 @@ class Listener:
     name = "PLAINTEXT"
     max_frame_bytes = 1 << 20
 
-    def __init__(self, sasl: SaslState | None = None) -> None:
+    def __init__(self, sasl: SaslState | None = None, unread: UnreadAnswers | None = None) -> None:
         self._sasl = sasl
         self.receive_buffer = memoryview(bytearray(256))
         self.request_memory = RequestMemory(1 << 20, lambda: 0.0)
-        self.unread = UnreadAnswers(1 << 20)
+        self.unread = unread or UnreadAnswers(1 << 20)
         self.backlog = Backlog()
         self.told: list[str] = []
 
@@ -85,7 +87,7 @@ class Handler:
 
     def __init__(self) -> None:
         self.seen: list[bytes] = []
-        self.parked: dict[bytes, asyncio.Future[Any]] = {}
+        self.parked: dict[bytes, Deferred[Any]] = {}
         self.failures: list[BaseException] = []
         self.stored: Any = None
         self.clock = self
@@ -97,8 +99,8 @@ class Handler:
         text = bytes(frame)
         self.seen.append(text)
         if text.startswith((b"park", b"block")):
-            future = self.parked[text] = asyncio.get_running_loop().create_future()
-            return BlockedRequests(future) if text.startswith(b"block") else future
+            answer = self.parked[text] = Deferred()
+            return holding_back(answer) if text.startswith(b"block") else answer
         if text == b"bad":
             raise CloseConnection("bad request")
         if text == b"broken":
@@ -122,8 +124,8 @@ class Handler:
 class Wire:
     """A connection with its fakes."""
 
-    def __init__(self, sasl: SaslState | None = None) -> None:
-        self.listener, self.handler, self.transport = Listener(sasl), Handler(), Transport()
+    def __init__(self, sasl: SaslState | None = None, unread: UnreadAnswers | None = None) -> None:
+        self.listener, self.handler, self.transport = Listener(sasl, unread), Handler(), Transport()
         self.connection = Connection(self.listener, self.handler)  # type: ignore[arg-type]
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
 

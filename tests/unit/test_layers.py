@@ -30,6 +30,7 @@ PURE = {
     "coordinator/groups/consumer/heartbeat.py",
     "coordinator/groups/consumer/reconcile.py",
     "coordinator/groups/consumer/regex.py",
+    "coordinator/deferred.py",
     "coordinator/groups/config.py",
     "coordinator/groups/offsets/state.py",
     "coordinator/result.py",

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 
+from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.coordinator.groups.classic.join import JoinGroup, join
 from oncelog.coordinator.groups.classic.rebalance import expire, fail_assignment, prepare, touch
 from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember, SyncGroup, heartbeat, leave, sync
@@ -17,7 +18,7 @@ from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupS
 from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.shard import GroupShard, group_record
 from oncelog.coordinator.result import Result
-from oncelog.coordinator.runtime import CoordinatorRuntime, Deferred, LogPosition, Reply, coordinator_error
+from oncelog.coordinator.runtime import CoordinatorRuntime, LogPosition, coordinator_error
 from oncelog.coordinator.timers import Timer
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
@@ -138,7 +139,7 @@ class ClassicGroupService:
 
         def settle(error: KafkaError | None) -> None:
             told = result if error is None else replace(result, error=coordinator_error(error).code)
-            parked.resolve(told)  # type: ignore[arg-type]
+            parked.resolve(told)
 
         if position is None or result.error is not _E.NONE:
             settle(None)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
+from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.groups.classic.join import JoinGroup
 from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember, SyncGroup
 from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState, JoinGroupResult, SyncGroupResult
@@ -22,7 +23,7 @@ from oncelog.coordinator.groups.consumer.state import LEAVE_EPOCH, ConsumerGroup
 from oncelog.coordinator.groups.offsets.state import MEMBER_EPOCH_API
 from oncelog.coordinator.groups.shard import GroupShard, group_record, group_tombstone
 from oncelog.coordinator.result import CoordinatorRecord, Result
-from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
+from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.coordinator.timers import Timer
 from oncelog.protocol.errors import ErrorCode, KafkaError
 

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.groups.classic.rebalance import touch
 from oncelog.coordinator.groups.classic.requests import validate_offset_commit
 from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState
@@ -13,7 +14,7 @@ from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.offsets.state import MEMBER_EPOCH_API, CommittedOffset, OffsetToCommit, commit_record, tombstone
 from oncelog.coordinator.groups.shard import GroupShard, loaded_shard
 from oncelog.coordinator.result import Result
-from oncelog.coordinator.runtime import CoordinatorRuntime, Reply
+from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any, cast
 
 import pytest
+from oncelog.coordinator.deferred import Deferred
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -100,12 +101,12 @@ def test_answers_wait_for_the_disk_reads_too() -> None:
         live = runtime(logs)
         written = live.submit("x", say(b"one"))
         read = live.submit("x", lambda shard, now_ms: Result(len(shard.told)))
-        assert isinstance(written, asyncio.Future)
-        assert isinstance(read, asyncio.Future)
+        assert isinstance(written, Deferred)
+        assert isinstance(read, Deferred)
         await asyncio.sleep(0)
-        assert not read.done()
+        assert not read.done
         logs.flush()
-        assert (await written, await read) == (1, 1)
+        assert (written.result(), read.result()) == (1, 1)
         assert live.submit("x", lambda shard, now_ms: Result("now")) == "now"
 
     asyncio.run(scenario())
@@ -116,10 +117,10 @@ def test_broken_disk_fails_the_answer() -> None:
         logs = MemoryLogs(holds_syncs=True)
         live = runtime(logs)
         written = live.submit("x", say(b"one"))
-        assert isinstance(written, asyncio.Future)
+        assert isinstance(written, Deferred)
         logs.at("__words", live.partition_for("x")).break_disk()
         with pytest.raises(KafkaError) as failed:
-            await written
+            written.result()
         assert failed.value.code is ErrorCode.NOT_COORDINATOR
 
     asyncio.run(scenario())

@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 
 import pytest
+from oncelog.broker.net.answer_line import MAX_PENDING_ANSWERS
 from oncelog.broker.net.answer_stream import LONG_PIECE_BYTES, PIECE_BYTES, TURN_BYTES, UnreadAnswers
-from oncelog.broker.net.connection import MAX_PENDING_ANSWERS
 from oncelog.storage.env import OsFileSystem
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.log.stored_records import StoredRecords
@@ -24,8 +24,8 @@ def stored(tmp_path: Path) -> StoredRecords:
 
 def test_a_long_answer_is_read_as_the_client_takes_it(stored: StoredRecords) -> None:
     """One piece each time, in order with the answers around it; what the client asks meanwhile waits."""
-    wire, unread = Wire(), Wire()
-    unread.listener.unread = wire.listener.unread = UnreadAnswers(500)
+    held = UnreadAnswers(500)
+    wire, unread = Wire(unread=held), Wire(unread=held)
     unread.connection.pause_writing()
     wire.handler.stored = stored
     wire.transport.full = wire.connection

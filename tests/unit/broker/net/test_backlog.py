@@ -6,8 +6,8 @@ import asyncio
 import gc
 import struct
 
+from oncelog.broker.net.answer_line import MAX_PENDING_ANSWERS
 from oncelog.broker.net.backlog import AT_ONCE, REQUESTS_A_TURN
-from oncelog.broker.net.connection import MAX_PENDING_ANSWERS
 from oncelog.broker.net.request_memory import PATIENCE_MS, RequestMemory
 from support.wire_without_socket import Wire, frames, turns
 
@@ -76,7 +76,7 @@ def test_requests_behind_too_many_in_progress_wait() -> None:
         assert len(wire.handler.seen) == MAX_PENDING_ANSWERS
         for first in (0, MAX_PENDING_ANSWERS):
             for number in range(first, first + MAX_PENDING_ANSWERS):
-                wire.handler.parked[b"park%d" % number].set_result((b"%d" % number,))
+                wire.handler.parked[b"park%d" % number].resolve((b"%d" % number,))
             await turns(10)
         assert wire.answers() == [b"%d" % number for number in range(2 * MAX_PENDING_ANSWERS)]
 

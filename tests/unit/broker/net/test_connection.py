@@ -8,7 +8,7 @@ import struct
 
 import pytest
 from oncelog.broker.auth.sasl import SaslConfig, SaslState
-from oncelog.broker.net.connection import MAX_PENDING_ANSWERS
+from oncelog.broker.net.answer_line import MAX_PENDING_ANSWERS
 from oncelog.broker.net.request_memory import FREE_BYTES
 from support.wire_without_socket import Wire, frames
 
@@ -38,10 +38,10 @@ def test_answers_keep_the_order_of_requests() -> None:
         wire = Wire()
         wire.feed(frames(b"park1", b"now", b"park2", b"end"))
         assert wire.answers() == []
-        wire.handler.parked[b"park2"].set_result((b"two",))
+        wire.handler.parked[b"park2"].resolve((b"two",))
         await asyncio.sleep(0)
         assert wire.answers() == []
-        wire.handler.parked[b"park1"].set_result((b"one",))
+        wire.handler.parked[b"park1"].resolve((b"one",))
         await asyncio.sleep(0)
         assert wire.answers() == [b"one", b"NOW", b"two", b"END"]
 
@@ -53,7 +53,7 @@ def test_a_blocking_request_holds_back_those_behind_it() -> None:
         wire = Wire()
         wire.feed(frames(b"block", b"after", b"bad"))
         assert wire.handler.seen == [b"block"]
-        wire.handler.parked[b"block"].set_result((b"done",))
+        wire.handler.parked[b"block"].resolve((b"done",))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert wire.answers() == [b"done", b"AFTER"]
@@ -67,7 +67,7 @@ def test_a_bad_request_closes_after_the_answers_owed() -> None:
         wire = Wire()
         wire.feed(frames(b"park", b"a", b"bad", b"never"))
         assert not wire.transport.closed
-        wire.handler.parked[b"park"].set_result((b"first",))
+        wire.handler.parked[b"park"].resolve((b"first",))
         await asyncio.sleep(0)
         assert wire.answers() == [b"first", b"A"]
         assert wire.transport.closed
@@ -145,8 +145,8 @@ def test_too_many_requests_in_progress_pause_reading() -> None:
         for number in range(MAX_PENDING_ANSWERS):
             wire.feed(frames(b"park%d" % number))
         assert wire.transport.reading_paused
-        for future in wire.handler.parked.values():
-            future.set_result((b"x",))
+        for answer in wire.handler.parked.values():
+            answer.resolve((b"x",))
         await asyncio.sleep(0)
         assert len(wire.answers()) == MAX_PENDING_ANSWERS
         assert not wire.transport.reading_paused
@@ -159,7 +159,7 @@ def test_a_lost_connection_drops_what_was_parked() -> None:
         wire = Wire()
         wire.feed(frames(b"park"))
         wire.connection.connection_lost(None)
-        wire.handler.parked[b"park"].set_result((b"late",))
+        wire.handler.parked[b"park"].resolve((b"late",))
         await asyncio.sleep(0)
         assert wire.answers() == []
 
@@ -174,7 +174,7 @@ def test_a_frame_behind_a_blocking_request_waits_and_is_the_last_that_is_read() 
         wire.feed(frames(large))
         assert wire.transport.reading_paused
         assert wire.listener.request_memory.used >= len(large)
-        wire.handler.parked[b"block"].set_result((b"done",))
+        wire.handler.parked[b"block"].resolve((b"done",))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert wire.answers() == [b"done", large.upper()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from oncelog.coordinator.deferred import Deferred
 from oncelog.coordinator.txn.producer_ids import FIRST_PRODUCER_ID as P
 from oncelog.coordinator.txn.state import TransactionState as S
 from oncelog.protocol.errors import ErrorCode as E
@@ -44,11 +45,11 @@ def held() -> Bench:
 
 async def begun(bench: Bench) -> None:
     reply = bench.service.init_producer_id("t", TIMEOUT_MS)
-    assert isinstance(reply, asyncio.Future)
+    assert isinstance(reply, Deferred)
     assert bench.init().error is E.CONCURRENT_TRANSACTIONS  # case 17
     assert bench.add((P, 0), 0) is E.CONCURRENT_TRANSACTIONS
     bench.logs.flush()
-    assert (await reply).producer_epoch == 0
+    assert reply.result().producer_epoch == 0
     verdicts, position = bench.service.admit("t", P, 0, a(0, 1), implicit_add=True)
     assert set(verdicts.values()) == {E.NONE}
     assert position is not None
@@ -66,7 +67,7 @@ def test_case_17_25_35_everybody_is_told_51_until_all_of_it_is_durable() -> None
         bench = held()
         await begun(bench)
         reply = bench.service.end_txn("t", P, 0, True, api_version=5)
-        assert isinstance(reply, asyncio.Future)
+        assert isinstance(reply, Deferred)
         assert bench.txn().state is S.PREPARE_COMMIT
         assert not bench.logs.at("a").markers()  # no marker may outlive its Prepare
         for _ in range(2):
@@ -75,12 +76,12 @@ def test_case_17_25_35_everybody_is_told_51_until_all_of_it_is_durable() -> None
             assert bench.init().error is E.CONCURRENT_TRANSACTIONS  # case 13
             assert bench.add((P, 1), 0) is E.CONCURRENT_TRANSACTIONS  # case 25
             assert bench.admit((P, 1), 2) is E.CONCURRENT_TRANSACTIONS  # case 65
-            assert not reply.done()
+            assert not reply.done
             bench.service.runtime.log(bench.service.runtime.partition_for("t")).flush()
         assert bench.txn().state is S.COMPLETE_COMMIT
         assert bench.end((P, 0), commit=False, version=3).error is E.PRODUCER_FENCED  # v3 looks at the epoch first
         bench.logs.flush()
-        assert (await reply).producer_epoch == 1
+        assert reply.result().producer_epoch == 1
         assert not bench.service.runtime.shard_of("t").is_pending("t")
 
     asyncio.run(scenario())
@@ -91,9 +92,9 @@ def test_failed_sync_of_the_decision_is_no_success() -> None:
         bench = held()
         await begun(bench)
         reply = bench.service.end_txn("t", P, 0, True, api_version=5)
-        assert isinstance(reply, asyncio.Future)
+        assert isinstance(reply, Deferred)
         bench.service.runtime.log(bench.service.runtime.partition_for("t")).break_disk()
-        assert (await reply).error is E.NOT_COORDINATOR
+        assert reply.result().error is E.NOT_COORDINATOR
         assert bench.end((P, 0), commit=True).error is E.CONCURRENT_TRANSACTIONS
         assert not bench.logs.at("a").markers()
 
@@ -108,7 +109,7 @@ def test_a_marker_lost_by_the_disk_keeps_the_id_pending_till_the_next_start(dele
         bench = held()
         await begun(bench)
         reply = bench.service.end_txn("t", P, 0, True, api_version=3)
-        assert isinstance(reply, asyncio.Future)
+        assert isinstance(reply, Deferred)
         bench.service.runtime.log(bench.service.runtime.partition_for("t")).flush()
         written = bench.logs.at("a", 1)
         assert [marker.commit for marker in written.markers()] == [True]
@@ -119,7 +120,7 @@ def test_a_marker_lost_by_the_disk_keeps_the_id_pending_till_the_next_start(dele
         if deleted:
             for log in bench.logs.deleted:
                 log.flush()
-        assert (await reply).error is E.NONE
+        assert reply.result().error is E.NONE
         assert bench.service.runtime.shard_of("t").is_pending("t") is not deleted
         assert bench.end((P, 0), commit=True, version=3).error is (E.NONE if deleted else E.CONCURRENT_TRANSACTIONS)
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oncelog.coordinator.deferred import Deferred
 from oncelog.coordinator.txn.producer_ids import FIRST_PRODUCER_ID as P
 from oncelog.coordinator.txn.state import TransactionState as S
 from oncelog.protocol.errors import ErrorCode as E
@@ -120,8 +121,8 @@ def test_power_cut_at_any_moment_keeps_what_was_answered(data: st.DataObject) ->
         bench = Bench(logs)
         opened = bench.service.init_producer_id("t", TIMEOUT_MS)
         logs.flush()
-        assert isinstance(opened, asyncio.Future)
-        await opened
+        assert isinstance(opened, Deferred)
+        opened.result()
         partitions = [TopicPartition("a", n) for n in range(4)]
         if version == 5:
             bench.service.admit("t", P, 0, partitions, implicit_add=True)
@@ -141,7 +142,7 @@ def test_power_cut_at_any_moment_keeps_what_was_answered(data: st.DataObject) ->
             reply = bench.service.end_txn("t", P, 0, True, api_version=version)
             for log in data.draw(st.lists(st.sampled_from(everybody), max_size=8)):
                 log.flush()
-            answered = not isinstance(reply, asyncio.Future) or reply.done()
+            answered = not isinstance(reply, Deferred) or reply.done
         left = logs.after_power_cut(lambda tp, synced, total: data.draw(st.integers(synced, total), label=str(tp)))
         left_open = {log.topic_partition.partition for log in left.logs() if log.open_transactions() or log.markers()}
         bench.clock.now_ms += 10

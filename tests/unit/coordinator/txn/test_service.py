@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oncelog.coordinator.deferred import Deferred
 from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.coordinator.txn.producer_ids import FIRST_PRODUCER_ID as P
 from oncelog.coordinator.txn.producer_ids import kept_in
@@ -208,7 +209,12 @@ def test_k6_commit_racing_a_new_instance_ends_legally(tmp_path: Path) -> None:
 
 
 async def _value(reply: Any) -> Any:
-    return await reply if isinstance(reply, asyncio.Future) else reply
+    if not isinstance(reply, Deferred):
+        return reply
+    there = asyncio.Event()
+    reply.when_done(lambda _reply: there.set())
+    await there.wait()
+    return reply.result()
 
 
 def test_case_64_partition_not_added(bench: Bench) -> None:

@@ -1,0 +1,1 @@
+"""The parts of Produce: one partition of a request, what is looked at before an append, who may append."""

@@ -1,0 +1,100 @@
+"""What is looked at before anything of a Produce request is appended: the request, each batch's form, each record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.handlers.produce.partition import Part, refuse_all
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.hot import ProduceRequest
+from oncelog.protocol.record_walk import Allowance
+from oncelog.protocol.records import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
+from oncelog.storage.log.validation import checking
+
+if TYPE_CHECKING:
+    from oncelog.broker.context import RequestContext
+    from oncelog.broker.net.turns import Steps
+
+CODECS = 7
+ZSTD = 4
+TRANSACTIONAL = 0x10
+_NOT_STRAIGHT = TRANSACTIONAL | ZSTD  # bit 2 of the codec: zstd, which not every version may send, and what is no codec
+
+
+def straight_batch(batch: memoryview) -> BatchHeader | None:
+    """The header of exactly one whole batch that needs no look at its request; None: `check_request` decides."""
+    if len(batch) < HEADER_SIZE:
+        return None
+    header = parse_header(batch)
+    whole = header.batch_length + LOG_OVERHEAD == len(batch) and header.magic == CURRENT_MAGIC
+    return header if whole and not header.attributes & _NOT_STRAIGHT else None
+
+
+def check_request(request: ProduceRequest, parts: list[Part], ctx: RequestContext) -> None:
+    """What is wrong with a request as a whole, told on its partitions."""
+    if any(_is_transactional(part.batch) for part in parts) and not _may_transact(request.transactional_id, ctx):
+        refuse_all(parts, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)  # before anything about its topics
+        return
+    for part in parts:
+        if part.response is None:
+            _check_batch(part, ctx.api_version)
+    if request.acks not in (-1, 0, 1):
+        refuse_all([part for part in parts if part.response is None], ErrorCode.INVALID_REQUIRED_ACKS)
+        return
+    transactional = [part for part in parts if part.header is not None and part.header.attributes & TRANSACTIONAL]
+    if len({(part.header.producer_id, part.header.producer_epoch) for part in transactional if part.header}) > 1:
+        refuse_all(parts, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+
+
+def _is_transactional(batch: memoryview | bytearray | None) -> bool:
+    """Whether the first batch is so, as far as it can be read (`RequestUtils.hasTransactionalRecords`)."""
+    return batch is not None and len(batch) >= HEADER_SIZE and batch[16] == CURRENT_MAGIC and bool(batch[22] & TRANSACTIONAL)
+
+
+def _may_transact(transactional_id: str | None, ctx: RequestContext) -> bool:
+    return transactional_id is not None and ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
+
+
+def _check_batch(part: Part, version: int) -> None:
+    """Exactly one whole batch of magic 2 (Kafka's ProduceRequest.validateRecords), before anything is appended."""
+    batch, log = part.batch, part.log
+    assert log is not None
+    if batch is None or len(batch) < 17:
+        part.refuse(ErrorCode.INVALID_RECORD)
+        return
+    size = LOG_OVERHEAD + int.from_bytes(batch[8:12], "big", signed=True)
+    if batch[16] != CURRENT_MAGIC or len(batch) - size >= HEADER_SIZE or size > len(batch):
+        part.refuse(ErrorCode.INVALID_RECORD)
+        return
+    if size < HEADER_SIZE:
+        part.refuse(ErrorCode.CORRUPT_MESSAGE)
+        return
+    part.batch = batch[:size]  # fewer bytes behind it than a header are ignored
+    part.header = parse_header(part.batch)
+    if part.header.attributes & CODECS > ZSTD:
+        part.refuse(ErrorCode.UNKNOWN_SERVER_ERROR, log_start=log.log_start_offset)  # Kafka meets an unexpected exception there
+    elif part.header.attributes & CODECS == ZSTD and version < 7:
+        part.refuse(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+
+
+def checked_at_once(parts: list[Part], ctx: RequestContext) -> bool:
+    """False: one turn is not enough; what was checked so far stays so."""
+    for _job in check_records(parts, ctx):
+        return False
+    return True
+
+
+def check_records(parts: list[Part], ctx: RequestContext) -> Steps[None]:
+    """Look at every record of the request; what is wrong is told when the batch is to be appended."""
+    allowance = Allowance()
+    for part in parts:
+        log = part.log
+        if part.response is not None or part.checked or part.refusal or log is None or part.batch is None or log.offline is not None:
+            continue
+        check = checking(part.batch, log.config, log.topic_partition, ctx.now_ms, allowance, client=True, header=part.header)
+        try:
+            part.header, part.batch = yield from check
+            part.checked = True
+        except KafkaError as error:
+            part.refusal = error.with_traceback(None)

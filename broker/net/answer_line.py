@@ -1,0 +1,150 @@
+"""The answers of one connection, sent in the order of its requests, as fast as its client takes them.
+
+An answer that is not there yet keeps its place; what comes behind it is computed meanwhile and sent after it. All that is there goes out
+in one write. Of a long answer the records are read from the log when they are sent (`answer_stream.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from oncelog.broker.net.answer_stream import PIECE_BYTES, TURN_BYTES, AnswerStream, Pieces, UnreadAnswers
+from oncelog.coordinator.deferred import Deferred
+from oncelog.protocol.primitives import Buffer
+
+MAX_PENDING_ANSWERS = 512  # requests of one connection in progress, before those behind them wait
+JOINED_BYTES = 16 << 10  # answers up to this size are copied into one piece before they are sent
+_pack_length = struct.Struct(">i").pack
+
+
+class Owner(Protocol):
+    """The connection, as far as its answers need it."""
+
+    def write_on(self) -> None:
+        """Go on, in a new turn, with what could not be sent."""
+
+    def send_filled(self) -> None:
+        """Answers that were owed are there."""
+
+    def answer_failed(self, error: Exception) -> None:
+        """There will be no answer, and none behind it."""
+
+
+class AnswerLine:
+    """`transport` None: not connected. `paused`: the client does not read. `closing`: nothing is added; closed when all is sent."""
+
+    __slots__ = ("_flush_scheduled", "_owner", "_ready", "_unread", "closing", "paused", "pending", "stream", "transport")
+
+    def __init__(self, owner: Owner, unread: UnreadAnswers) -> None:
+        self._owner = owner
+        self._unread = unread
+        self._ready: list[Pieces] = []  # answers before which nothing is owed, to be sent at the end of this read
+        self._flush_scheduled = False
+        self.transport: asyncio.Transport | None = None
+        self.pending: deque[Pieces | Deferred[Pieces]] = deque()  # from the first that is not there yet
+        self.stream: AnswerStream | None = None  # the answer that is being sent, if it is a long one
+        self.paused = False
+        self.closing = False
+
+    @property
+    def at_once_bytes(self) -> int:
+        """How much of an answer may be read before it is sent: a piece, when it is sent in this turn; nothing, when much waits."""
+        if self.paused or self.stream is not None or len(self.pending) > 1:
+            return 0
+        return PIECE_BYTES if self.pending else self._unread.piece_bytes
+
+    def add(self, answer: Pieces) -> None:
+        """The next answer; empty: nothing is sent (acks=0)."""
+        if self.pending:
+            self.pending.append(answer)
+        elif answer:
+            self._ready.append(answer)
+            if len(answer) > 2:  # with records: those of all requests of one read could be gigabytes
+                self.flush()
+
+    def add_later(self, answer: Deferred[Pieces]) -> None:
+        """The next one, when it comes."""
+        self.pending.append(answer)
+        answer.when_done(self._arrived)
+
+    def _arrived(self, answer: Deferred[Pieces]) -> None:
+        error = answer.error
+        if error is not None:
+            while self.pending and self.pending.pop() is not answer:
+                pass  # what came after it gets no answer either
+            self._owner.answer_failed(error)
+        elif not self._flush_scheduled and self.transport is not None:  # at the end of this turn: more may come in it
+            self._flush_scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush_late)
+
+    def _flush_late(self) -> None:
+        self._flush_scheduled = False
+        self._owner.send_filled()
+
+    def flush(self) -> None:
+        """Send the answers at the head of the line that are there, in one write; a long one as the client takes it."""
+        pending, transport, ready = self.pending, self.transport, self._ready
+        if transport is None:
+            return
+        while not self.paused and self.stream is None:
+            while pending:
+                first = pending[0]
+                if isinstance(first, Deferred):
+                    if not first.done:
+                        break
+                    first = first.result()
+                pending.popleft()
+                if first:
+                    ready.append(first)
+            if not ready:
+                break
+            out: list[Buffer] = []
+            size = sent = 0
+            for buffers in ready:
+                sent += 1
+                length = sum(map(len, buffers))
+                out.append(_pack_length(length))
+                if len(buffers) > 2 and AnswerStream.is_needed(buffers):
+                    self.stream = AnswerStream(buffers)
+                    break
+                size += length
+                out += cast("Sequence[Buffer]", buffers)
+            del ready[:sent]
+            if size <= JOINED_BYTES:
+                transport.write(b"".join(out))  # cheaper than gathering many small pieces
+            else:
+                transport.writelines(out)
+            if self.stream is None:
+                break
+            self.send_stream()
+        if self.closing and not (pending or ready or self.stream):
+            transport.close()
+
+    def send_stream(self) -> None:
+        """Send as much of the long answer as the client takes, and this turn allows."""
+        stream, left = self.stream, TURN_BYTES
+        while stream is not None and not self.paused and self.transport is not None:
+            if left <= 0:
+                asyncio.get_running_loop().call_soon(self._owner.write_on)
+                return
+            try:
+                pieces = stream.next_pieces(self._unread.piece_bytes)
+            except OSError as error:
+                self._owner.answer_failed(error)
+                return
+            left -= sum(map(len, pieces))
+            if stream.done:
+                stream = self.stream = None
+            self.transport.writelines(pieces)
+
+    def drop(self) -> None:
+        """Nobody is left to be answered."""
+        self.transport = None
+        self.closing = True
+        self.pending.clear()
+        self._ready.clear()
+        self.stream = None
