@@ -46,14 +46,14 @@ run: $(VENV)/.base ## the broker on port 9092, data in the user's data folder
 demo: $(VENV)/.spark ## the main job: 336,776 flights through the broker and Spark, killed on the way, counted exactly
 	$(BIN)/python -m oncelog.spark_jobs.demo $(ARGS)
 
-# every test once: those of one module under coverage, unless they watch how long the loop is held
+# every test once: those of one module under coverage, unless it would slow them too much
 ifdef ARGS
 test: $(VENV)/.dev
 	$(call pytest,$(DAILY)) $(ARGS)
 else
 test: $(VENV)/.dev ## all tests, of the heavy families a slice; branch coverage of the unit tests
-	$(BIN)/coverage run -m pytest -m "$(DAILY) and not loop" tests/unit && $(BIN)/python -m tools.branch_coverage; unit=$$?; \
-	$(call pytest,$(DAILY) and (loop or not unit)) && exit $$unit
+	$(BIN)/coverage run -m pytest -m "$(DAILY) and not uncovered" tests/unit && $(BIN)/python -m tools.branch_coverage; unit=$$?; \
+	$(call pytest,$(DAILY) and (uncovered or not unit)) && exit $$unit
 endif
 
 ifdef ONE

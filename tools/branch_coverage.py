@@ -11,7 +11,7 @@ from pathlib import Path
 from coverage import Coverage
 
 ROOT = Path(__file__).resolve().parent.parent
-_TOLD = re.compile(r"Branch coverage by `tests/unit` alone: (\d+) %")
+_TOLD = re.compile(r"Branch coverage by `tests/unit` alone: at least (\d+) %")
 
 
 def percentage(root: Path) -> float:
@@ -34,13 +34,12 @@ def told(readme: str) -> int:
 
 
 def main(root: Path = ROOT) -> int:
-    """Exit status: 0 when the README is right to a percent, else 1."""
+    """Exit status: 0 when the README promises no more than there is, else 1."""
     measured, claimed = percentage(root), told((root / "README.md").read_text("utf-8"))
     print(f"branch coverage {measured:.1f} %")
-    if abs(measured - claimed) > 1:
-        print(f"README.md says {claimed} %", file=sys.stderr)
-        return 1
-    return 0
+    if not claimed <= measured < claimed + 2:
+        print(f"README.md says at least {claimed} %", file=sys.stderr)
+    return 0 if claimed <= measured else 1
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from tools import branch_coverage
 
 PROJECT = '[tool.coverage.run]\nbranch = true\nsource = ["."]\n'
 SCRIPT = "import sys\nif len(sys.argv) > 5:\n    print(1)\nfor _ in range(2):\n    pass\n"  # four branches, of which three are taken
-SAYS = "Branch coverage by `tests/unit` alone: {} %."
+SAYS = "Branch coverage by `tests/unit` alone: at least {} %."
 
 
 @pytest.fixture
@@ -28,13 +28,13 @@ def test_branches_taken_of_a_hundred(project: Path) -> None:
     assert branch_coverage.percentage(project) == 75.0
 
 
-@pytest.mark.parametrize(("said", "status"), [(75, 0), (74, 0), (76, 0), (73, 1), (77, 1)])
-def test_the_readme_is_held_to_a_percent(project: Path, said: int, status: int, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("said", "status"), [(75, 0), (74, 0), (73, 0), (76, 1)])
+def test_the_readme_promises_no_more(project: Path, said: int, status: int, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "README.md").write_text(f"# x\n{SAYS.format(said)}\n")
     assert branch_coverage.main(project) == status
     told = capsys.readouterr()
     assert told.out == "branch coverage 75.0 %\n"
-    assert told.err == ("" if status == 0 else f"README.md says {said} %\n")
+    assert told.err == ("" if said in (74, 75) else f"README.md says at least {said} %\n")
 
 
 def test_the_readme_tells_it() -> None:

@@ -16,7 +16,7 @@ from support.malformed import CODECS, NOW_MS, RECORDS, batch, record, records
 from support.process import wait_until
 from support.wire import Connection
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.uncovered
 OK, MESSAGE_TOO_LARGE, INVALID_RECORD = 0, 10, 87
 TURN_MS = 20.0
 BOMB_BYTES = 250 << 20

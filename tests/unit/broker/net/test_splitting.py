@@ -12,7 +12,7 @@ from support.loop_watch import WatchedBroker, watched_broker
 from support.simbroker import build
 from support.wire import Connection
 
-pytestmark = pytest.mark.loop
+pytestmark = pytest.mark.uncovered
 TURN_MS = 20.0
 ENTRIES = 10_000
 WIDE = "wide"

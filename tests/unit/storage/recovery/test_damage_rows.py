@@ -19,7 +19,7 @@ from oncelog.protocol.records import iter_headers, iter_records
 from support.damage import Partition
 from support.txn_directory import OTHER, PLACE, TxnDirectory, fill
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.uncovered]
 OLD, MIDDLE, ACTIVE = 0, 1, -1
 COLUMNS = ["clean", "unclean", "rp 0"]
 Values = set[bytes]

@@ -22,7 +22,7 @@ from support.stock_reader import batches, shown
 from support.storage_kit import offset_for_timestamp
 from support.txn_directory import OTHER, TxnDirectory
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.uncovered]
 CLEAN, KILLED = "clean", "killed"
 ALL = [(damage, stop) for damage in damages() for stop in (CLEAN, KILLED)]
 FOUND = [
