@@ -6,12 +6,7 @@ it out of the log meanwhile: they rename or replace files and never change bytes
 
 from __future__ import annotations
 
-from struct import Struct
-
 from oncelog.storage.files.descriptors import Descriptors
-
-_WINDOW_BYTES = 8192
-_WALK = Struct(">qi4xBi2xi")  # base offset, batch length, magic, crc, last offset delta
 
 
 class StoredRecords:

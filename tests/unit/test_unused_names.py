@@ -11,8 +11,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("protocol", "storage", "coordinator", "broker", "spark_jobs")
-# doubles of the outside world, beside what they stand for: tests hand them in
-DOUBLES = {("oncelog.storage.env", "SeededRandom"), ("oncelog.storage.log.flush", "InlineFlusher")}
 
 
 @cache
@@ -74,17 +72,13 @@ def unused(name: str) -> list[str]:
     return [
         each
         for definition, each in defined(module)
-        if not each.startswith("__") and (name, each) not in used_from_outside() | DOUBLES and not used_inside(module, each, definition)
+        if not each.startswith("__") and (name, each) not in used_from_outside() and not used_inside(module, each, definition)
     ]
 
 
 @pytest.mark.parametrize("name", sorted(modules()))
 def test_what_a_module_defines_is_used(name: str) -> None:
     assert unused(name) == []
-
-
-def test_doubles_are_there() -> None:
-    assert all(each in [name for _, name in defined(modules()[module])] for module, each in DOUBLES)
 
 
 def test_an_unused_name_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
