@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 from oncelog.storage.audit.findings import Findings, Kind
+from oncelog.storage.audit.raw_directory import PartitionFolder
+from oncelog.storage.audit.raw_formats import parse_properties, parse_snapshot
 from oncelog.storage.directory.topic import TOPIC_FILE, decode_topic, parse_topic_file, with_fixed_configs
 from oncelog.storage.env import OsFileSystem
 from oncelog.storage.files.damaged_file import DamagedFile
-from oncelog.storage.files.twin_file import examine, stood
+from oncelog.storage.files.snapshot import decode_window
+from oncelog.storage.files.twin_file import examine, parse_frame, stood
 from oncelog.storage.moving.kafka_topics import METADATA_LOG, KafkaTopic, MalformedMetadata, topics_from_kafka
 
 REGISTRY = "oncelog.topics"
 METADATA = "oncelog.metadata"
+META_PROPERTIES = "meta.properties"
+IDENTITY = "identity"  # section of the former
+WINDOW = "oncelog.window"
+VOUCHER = "oncelog.txnindexes"
 
 
 def read_catalogue(path: Path, findings: Findings) -> dict[str, KafkaTopic] | None:
@@ -33,7 +41,7 @@ def read_catalogue(path: Path, findings: Findings) -> dict[str, KafkaTopic] | No
 
 
 def audit_own_files(path: Path, findings: Findings) -> None:
-    """Files of ours that have two copies, against their CRCs and against one another."""
+    """Files of ours that have two copies, against their CRCs and against one another; and `meta.properties` against what they remember."""
     fs = OsFileSystem()
     newest, problems, _ = examine(fs, path / METADATA)
     for place, why in problems:
@@ -42,6 +50,48 @@ def audit_own_files(path: Path, findings: Findings) -> None:
         findings.error(Kind.OWN_FILE, "missing, and so is its copy: users, access rules and broker settings", file=METADATA)
     if newest is not None and newest.generation > 0 and not problems and not stood(fs, path / REGISTRY):
         findings.error(Kind.OWN_FILE, "missing, and so is its copy: which topics there are, and their configs", file=REGISTRY)
+    if newest is not None:
+        _audit_identity(path / META_PROPERTIES, newest.payload, findings)
+
+
+def _audit_identity(path: Path, payload: bytes, findings: Findings) -> None:
+    """A file that cannot be read at all is reported by others."""
+    try:
+        kept = json.loads(payload).get(IDENTITY, {})
+        found = parse_properties(path.read_bytes())
+    except (OSError, ValueError, AttributeError):
+        return
+    wanted = {"version": "1", **kept} if kept else found
+    differing = sorted(key for key in found.keys() | wanted.keys() if found.get(key) != wanted.get(key))
+    if differing:
+        findings.error(Kind.META_PROPERTIES, f"{','.join(differing)} not as {METADATA} remembers: will be restored", file=path.name)
+
+
+def audit_beside_log(folder: PartitionFolder, findings: Findings) -> None:
+    """`oncelog.window` and `oncelog.txnindexes` of a partition folder of ours. Without the first only the last batch of each producer is
+    recognised; without the second the markers are read again."""
+    for name in (WINDOW, VOUCHER):
+        path = folder.path / name
+        if path.exists():
+            try:
+                parse_frame(name, path.read_bytes()) if name == VOUCHER else _parse_window(path.read_bytes())
+            except DamagedFile as error:
+                findings.error(Kind.OWN_FILE, str(error), file=name)
+        elif (folder.path / TOPIC_FILE).exists() and _is_wanted(folder, name):
+            findings.note(Kind.OWN_FILE, "missing: will be made again", file=name)
+
+
+def _parse_window(data: bytes) -> None:
+    if decode_window(data) is None:
+        raise DamagedFile("wrong CRC, or no window")
+
+
+def _is_wanted(folder: PartitionFolder, name: str) -> bool:
+    if name == VOUCHER:
+        return len(folder.bases) > 1 and any(base < folder.bases[-1] for base in folder.offsets_of("txnindex"))
+    with contextlib.suppress(DamagedFile, IndexError):
+        return bool(parse_snapshot(folder.file(folder.snapshots[-1], "snapshot").read_bytes()))
+    return False
 
 
 def _topics_in(payload: bytes, findings: Findings) -> dict[str, KafkaTopic] | None:

@@ -18,6 +18,8 @@ from oncelog.storage.audit.raw_formats import (
 )
 from oncelog.storage.files.damaged_file import DamagedFile
 
+DEFAULT_INTERVAL_BYTES = 4096
+
 
 class BatchFact(NamedTuple):
     """What the indexes can be checked against."""
@@ -49,6 +51,8 @@ class IndexCheck:
     clean: bool
     compacted: bool
     log_start: int
+    interval_bytes: int = DEFAULT_INTERVAL_BYTES
+    gaps: bool = True  # tell of entries that ought to be there
 
     def run(self, segment: SegmentFacts) -> None:
         self._offset_index(segment)
@@ -98,6 +102,19 @@ class IndexCheck:
                 message = f"entry {entry.offset} points at byte {entry.position}, whose batch ends at {batch.last_offset}"
                 self._index(segment, Kind.INDEX_MISMATCH, message, offset=entry.offset, file=name)
             previous = (entry.offset, entry.position)
+        self._gaps(segment, data, name)
+
+    def _gaps(self, segment: SegmentFacts, data: bytes, name: str) -> None:
+        """A batch further than the interval behind the last entry has one of its own; a cleaner or follower writes several at once."""
+        entries = {entry.position for entry in parse_offset_index(data, segment.base_offset)}
+        last = 0
+        for batch in segment.batches if self.gaps else ():
+            if batch.position in entries:
+                last = batch.position
+            elif batch.position - last > self.interval_bytes:
+                message = f"no entry for the batch at byte {batch.position}, the last one is for byte {last}: reading takes longer"
+                self.findings.note(Kind.INDEX_MISMATCH, message, offset=batch.base_offset, file=name)
+                return
 
     def _time_index(self, segment: SegmentFacts) -> None:
         data = self._read(segment, "timeindex", Kind.TIME_INDEX_MISSING, Kind.TIME_INDEX_SIZE, TIME_ENTRY.size)

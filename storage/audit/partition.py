@@ -9,10 +9,11 @@ from itertools import pairwise
 from oncelog.protocol.compression import CompressionError
 from oncelog.protocol.records import CorruptBatch, check_crc, iter_records
 from oncelog.storage.audit.findings import Findings, Kind, Severity
-from oncelog.storage.audit.indexes import BatchFact, IndexCheck, SegmentFacts
+from oncelog.storage.audit.indexes import DEFAULT_INTERVAL_BYTES, BatchFact, IndexCheck, SegmentFacts
 from oncelog.storage.audit.producers import EXPIRATION_MS, MarkerAt, OpenTransaction, PartitionReplay
 from oncelog.storage.audit.raw_directory import BatchAt, Garbage, PartitionFolder, map_file, scan_log
 from oncelog.storage.audit.raw_formats import ProducerEntry, parse_leader_epochs, parse_snapshot
+from oncelog.storage.directory.topic import TOPIC_FILE
 from oncelog.storage.files.damaged_file import DamagedFile
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
@@ -30,6 +31,7 @@ class PartitionContext:
     log_start: int | None = None
     records: bool = True
     recovery_point: int = 0
+    index_interval_bytes: int = DEFAULT_INTERVAL_BYTES
 
 
 @dataclass(slots=True)
@@ -81,11 +83,18 @@ class _PartitionAudit:
             recovered = not self.context.clean and base >= unchecked
             segment = SegmentFacts(base, active=number == len(self.bases) - 1, recovered=recovered)
             for batch in self._walk(segment):
+                if not segment.batches and number and base not in self.folder.snapshots and self.replay.producers:
+                    message = "no snapshot at the beginning of a segment: one below or oncelog.window serves instead"
+                    self.findings.note(Kind.SNAPSHOT_MISSING, message, offset=base)
                 while due and due[0] <= batch.header.base_offset:
                     self._compare_snapshot(due.pop(0))
                 self._apply(batch, segment)
             cleaned = self.context.compacted and not self.facts.complete
-            IndexCheck(self.folder, self.findings, self.context.clean, cleaned, self.log_start).run(segment)
+            interval = self.context.index_interval_bytes
+            compacted, ours = self.context.compacted, TOPIC_FILE in self.folder.names
+            IndexCheck(self.folder, self.findings, self.context.clean, cleaned, self.log_start, interval, gaps=ours and not compacted).run(
+                segment
+            )
         while due and due[0] <= self.next_offset:
             self._compare_snapshot(due.pop(0))
         for offset in due:
@@ -274,6 +283,9 @@ class _PartitionAudit:
 
     def _newest_snapshot(self) -> None:
         """With the clean marker Kafka takes a log without snapshots for one without producers."""
+        if self.context.clean and self.replay.producers and self.snapshots and self.next_offset not in self.folder.snapshots:
+            message = "no snapshot at the log end after a clean stop: the next start reads what follows the newest"
+            self.findings.note(Kind.SNAPSHOT_MISSING, message, offset=self.next_offset)
         if self.context.clean and self.replay.producers and not any(offset <= self.next_offset for offset in self.snapshots):
             message = f"{len(self.replay.producers)} producers, no readable snapshot after a clean stop: Apache Kafka would forget them"
             self.findings.error(Kind.SNAPSHOT_MISSING, message, offset=self.next_offset)

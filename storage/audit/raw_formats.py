@@ -170,10 +170,10 @@ def parse_leader_epochs(data: bytes) -> list[tuple[int, int]]:
 
 def parse_partition_metadata(data: bytes) -> uuid.UUID:
     """The topic id of a `partition.metadata`. Raises DamagedFile."""
-    match = re.fullmatch(rb"version: (\d+)\ntopic_id: ([A-Za-z0-9_-]{22})\s*", data)
+    match = re.fullmatch(rb"version: 0\ntopic_id: ([A-Za-z0-9_-]{22})\s*", data)
     if match is None:
         raise DamagedFile("not `version: 0` and `topic_id: …`")
-    topic_id = uuid_from_kafka(match[2].decode())
+    topic_id = uuid_from_kafka(match[1].decode())
     if topic_id.int == 0:
         raise DamagedFile("the topic id is zero")
     return topic_id

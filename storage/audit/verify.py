@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from oncelog.storage.audit.catalogue import REGISTRY, audit_own_files, audit_topic_file, read_catalogue
+from oncelog.storage.audit.catalogue import META_PROPERTIES, REGISTRY, audit_beside_log, audit_own_files, audit_topic_file, read_catalogue
 from oncelog.storage.audit.consequences import fold
 from oncelog.storage.audit.findings import Finding, Findings, Kind, Severity
 from oncelog.storage.audit.groups import audit_group_offsets, replay_group_offsets
+from oncelog.storage.audit.indexes import DEFAULT_INTERVAL_BYTES
 from oncelog.storage.audit.partition import PartitionContext, PartitionFacts, audit_partition
 from oncelog.storage.audit.raw_directory import (
     CHECKPOINTS,
@@ -36,7 +37,6 @@ from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.moving.kafka_topics import KafkaTopic
 
 PARTITION_METADATA = "partition.metadata"
-META_PROPERTIES = "meta.properties"
 
 
 class PartitionSummary(NamedTuple):
@@ -88,6 +88,7 @@ def verify(path: Path, *, records: bool = True, progress: Callable[[str], None] 
     facts = {}
     for name, folder in directory.partitions.items():
         progress(name)
+        audit_beside_log(folder, findings.of(name))
         facts[name] = audit_partition(folder, _context(directory, folder, topics, records), findings.of(name))
     _audit_checkpoints(directory, facts, topics, findings)
     _audit_starts(directory, findings)
@@ -114,7 +115,16 @@ def _context(directory: DataDirectory, folder: PartitionFolder, topics: dict[str
     policy = topic.configs.get("cleanup.policy", "") if topic else ""
     compacted = internal or "compact" in policy or key in directory.checkpoint(CLEANER_OFFSETS)
     recovery_point = directory.checkpoint(RECOVERY_POINTS).get(key, 0)
-    return PartitionContext(directory.clean, compacted, internal, directory.checkpoint(LOG_STARTS).get(key), records, recovery_point)
+    interval = topic.configs.get("index.interval.bytes", "") if topic else ""
+    return PartitionContext(
+        directory.clean,
+        compacted,
+        internal,
+        directory.checkpoint(LOG_STARTS).get(key),
+        records,
+        recovery_point,
+        int(interval) if interval.isdecimal() else DEFAULT_INTERVAL_BYTES,
+    )
 
 
 def _audit_directory(directory: DataDirectory, findings: Findings) -> None:
@@ -144,6 +154,16 @@ def _audit_directory(directory: DataDirectory, findings: Findings) -> None:
             parse_offset_checkpoint(data or b"")
         except DamagedFile as error:
             findings.error(Kind.CHECKPOINT_DAMAGED, str(error), file=name)
+    for name in missing_checkpoints(directory.clean, [name for name in CHECKPOINTS if name in directory.names]):
+        if directory.partitions:
+            findings.note(Kind.CHECKPOINT_DAMAGED, "missing: what the logs tell will do", file=name)
+
+
+def missing_checkpoints(clean: bool, present: list[str]) -> list[str]:
+    """An orderly stop leaves all three; recovery points and log starts are written together, high watermarks more often."""
+    if not clean and not set(present) & {RECOVERY_POINTS, LOG_STARTS}:
+        return []
+    return [name for name in (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS) if name not in present]
 
 
 def _audit_catalogue(directory: DataDirectory, topics: dict[str, KafkaTopic], findings: Findings) -> None:

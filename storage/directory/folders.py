@@ -145,9 +145,10 @@ class PartitionFolders:
         if not wanted:
             self._set_aside(str(topic_partition), self._env.clock.time_ms())
 
-    def replace_lost(self, topic_partition: TopicPartition) -> None:
+    def replace_lost(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> None:
         """An empty folder: what was in it recovery has to know. Raises OSError."""
         self._fs.mkdir(self.path(topic_partition))
+        self._fs.write_atomic(self.path(topic_partition) / PARTITION_METADATA, topic_id_text(topic_id))
         self._present.add(str(topic_partition))
 
     def check_topic_id(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> None:
@@ -156,6 +157,8 @@ class PartitionFolders:
         found = read_topic_id(self._fs, path)
         if found == topic_id:
             return
+        if found is None and not self._fs.exists(path):
+            _log.warning("missing, written again file=%s", path)
         if found is not None:
             _log.warning("partition.metadata names another topic id, kept by name folder=%s found=%s", path.parent, uuid_to_kafka(found))
         self._fs.write_atomic(path, topic_id_text(topic_id))

@@ -24,7 +24,7 @@ from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.adoption import has_topic_files
 from oncelog.storage.directory.folders import FolderMaker, NewFolder, PartitionFolders
 from oncelog.storage.directory.identity import DEFAULT_NODE_ID, settle
-from oncelog.storage.directory.opening import close_logs, lock, read_checkpoints, sync_all, take_clean_marker
+from oncelog.storage.directory.opening import close_logs, lock, read_checkpoints, sync_all, take_clean_marker, tell_checkpoints
 from oncelog.storage.directory.topic import Topic, topic_file, with_configs
 from oncelog.storage.directory.topic_files import TopicFiles
 from oncelog.storage.directory.topics import TopicRegistry
@@ -99,13 +99,15 @@ class LogManager:
         self.cluster_id, self.node_id = settle(self.env, self.data_dir, self.store, self._asked_cluster_id, self._asked_node_id)
         self._clean = take_clean_marker(fs, self.data_dir)
         self.topics.load(expected=had_metadata or expected)
-        self._load_logs()
+        self._load_logs(had_metadata)
         self.topic_files.put(self.topics.all(), self.topics.file_generation)
         self._upkeep.started()
 
-    def _load_logs(self) -> None:
+    def _load_logs(self, had_metadata: bool) -> None:
         fs = self.env.fs
         checkpointed = read_checkpoints(fs, self.data_dir, clean=self._clean)
+        if tell_checkpoints(fs, self.data_dir, checkpointed, stood=had_metadata, is_here=self.has_partition):
+            self._upkeep.segment_sealed()  # have them written soon
         self.folders.look()
         known = []
         syncs: list[Callable[[], None]] = []
@@ -124,8 +126,9 @@ class LogManager:
         exists = tp in self.folders
         if not exists:
             _log.warning("partition folder is missing partition=%s", tp)
-            self.folders.replace_lost(tp)
-        self.folders.check_topic_id(tp, topic.topic_id)
+            self.folders.replace_lost(tp, topic.topic_id)
+        else:
+            self.folders.check_topic_id(tp, topic.topic_id)
         folder, config = self.folders.path(tp), self.config_of(topic.name)
         log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered, syncs)
         if not exists:

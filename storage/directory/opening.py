@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from oncelog.protocol.errors import KafkaError
+from oncelog.protocol.names import TopicPartition
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files import checkpoints
 from oncelog.storage.log.log import Log
@@ -67,3 +68,20 @@ def close_logs(fs: FileSystem, data_dir: Path, logs: Sequence[Log]) -> bool:
         _log.error("logs not synced error=%s", error)
         clean = False
     return clean
+
+
+def tell_checkpoints(
+    fs: FileSystem, data_dir: Path, found: Checkpointed, *, stood: bool, is_here: Callable[[TopicPartition], bool]
+) -> bool:
+    """Say which are missing though others of the same writing are there, and which tell of no partition of ours; are there any?
+    `stood`: this directory was ours before."""
+    names = (checkpoints.RECOVERY_POINTS, checkpoints.LOG_STARTS, checkpoints.HIGH_WATERMARKS)
+    written = (found.clean and stood) or found.points is not None or found.starts is not None
+    missing = [name for name in names if written and not fs.exists(data_dir / name)]
+    read = zip(names, (found.points, found.starts, found.watermarks), strict=True)
+    foreign = [name for name, one in read if one and one.offsets and not one.vouched and not any(map(is_here, one.offsets))]
+    for name in missing:
+        _log.warning("missing, the logs tell what it said file=%s", data_dir / name)
+    for name in foreign:
+        _log.warning("tells of no partition that is here file=%s", data_dir / name)
+    return bool(missing or foreign)

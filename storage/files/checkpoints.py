@@ -33,7 +33,7 @@ CRC_ROW = "oncelog::crc32c"
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_METADATA = re.compile(r"version: (\d+)\ntopic_id: ([A-Za-z0-9_-]{22})\s*")
+_METADATA = re.compile(r"version: 0\ntopic_id: ([A-Za-z0-9_-]{22})\s*")
 
 
 def _read(fs: FileSystem, path: Path) -> str | None:
@@ -133,7 +133,7 @@ def read_topic_id(fs: FileSystem, path: Path) -> uuid.UUID | None:
     if text is None:
         return None
     match = _METADATA.fullmatch(text)
-    topic_id = uuid_from_kafka(match[2]) if match else None
+    topic_id = uuid_from_kafka(match[1]) if match else None
     if topic_id is None or topic_id.int == 0:
         _log.warning("damaged, taken for absent file=%s", path)
         return None

@@ -19,6 +19,7 @@ from oncelog.storage.files.twin_file import frame, parse_frame
 from oncelog.storage.log.segment import Segment
 from oncelog.storage.log.segment_file import file_name
 
+TOPIC_FILE = "oncelog.topic"
 VOUCHER_NAME = "oncelog.txnindexes"
 
 _log = logging.getLogger(__name__)
@@ -60,10 +61,17 @@ def load_newest(fs: FileSystem, folder: Path, at_most: int, above: int) -> tuple
             _log.warning("snapshot unreadable file=%s error=%s", path, error)
             entries = None
         if entries is not None:
+            if entries and window is None and _had_window(fs, folder):
+                _log.warning("window missing, of each producer one batch is known file=%s", folder / WINDOW_NAME)
             return offset, entries
         _log.warning("snapshot damaged, deleted file=%s", path)
         discard(fs, folder, offset)
     return None
+
+
+def _had_window(fs: FileSystem, folder: Path) -> bool:
+    """Not there, though the folder is one of ours and not of Apache Kafka; a damaged one was told."""
+    return fs.exists(folder / TOPIC_FILE) and not fs.exists(folder / WINDOW_NAME)
 
 
 def _load_window(fs: FileSystem, folder: Path) -> tuple[int, dict[int, bytes]] | None:

@@ -285,8 +285,11 @@ class Segment(SegmentFile):
         return header.last_offset == last_offset and header.magic == CURRENT_MAGIC
 
     def _holds(self, timestamp: int, offset: int) -> bool:
-        """True when the largest timestamp of the batch that holds `offset` is `timestamp`."""
-        position = self.locate(offset)
+        """True when the largest timestamp of the batch that holds `offset` is `timestamp`; an index that leads astray tells of none."""
+        try:
+            position = self.locate(offset)
+        except DamagedSegment:
+            return False
         head = self.read_at(position, HEADER_SIZE) if position is not None else b""
         return len(head) == HEADER_SIZE and parse_header(head).max_timestamp == timestamp
 

@@ -171,7 +171,7 @@ def _load_segments(
     """The segments, and what was aborted in those whose `.log` is gone. Raises OSError."""
     fs = env.fs
     present = set(names)
-    segments, orphans = [], list[AbortedTxn]()
+    segments, orphans, orphaned = [], list[AbortedTxn](), list[str]()
     for name in names:
         match = NUMBERED.fullmatch(name)
         if match is None:
@@ -183,10 +183,12 @@ def _load_segments(
             size = descriptors.get(f"{folder}/{name}").size()
             segments.append(Segment(descriptors, folder, base, size, config.index_interval_bytes))
         elif suffix in (".index", ".timeindex", ".txnindex") and file_name(base, ".log") not in present:
-            _log.warning("index without its log removed folder=%s name=%s", folder, name)
+            orphaned.append(name)
             if suffix == ".txnindex":
                 orphans += parse_aborted(fs.read(folder / name), base) or []
             fs.unlink(folder / name)
+    if orphaned:
+        _log.warning("indexes without their log removed folder=%s names=%s", folder, ",".join(orphaned))
     return segments, orphans
 
 
