@@ -268,7 +268,7 @@ def test_a_request_of_many_partitions_waits_for_any_of_them(place: Place, sessio
         consumer._changed = set(consumer.offsets)
         await consumer.poll(wait_ms=2_000)
         assert place.cluster.loop.time() - begin >= 3
-        assert any(log(place, partition)._listeners for partition in range(PARTITIONS)) == session
+        assert any(log(place, partition)._watchers._listeners for partition in range(PARTITIONS)) == session
 
     place.run(main)
 
@@ -284,7 +284,7 @@ def test_a_session_that_ends_while_its_first_request_is_read_watches_nothing(pla
             await asyncio.sleep(0.0001)
         sessions._end(next(iter(sessions._sessions)))
         await polling
-        assert not any(log(place, partition)._listeners for partition in range(PARTITIONS))
+        assert not any(log(place, partition)._watchers._listeners for partition in range(PARTITIONS))
 
     place.run(main)
 
