@@ -125,7 +125,7 @@ class Segment(SegmentFile):
     def time_index(self) -> TimeIndex:
         if self._time_index is None:
             index = TimeIndex.parse(self._read_or_empty(".timeindex"), self.base_offset)
-            if index is None or (self.size > 0 and not (len(index) and self._holds(*index.last))):
+            if index is None or (self.size > 0 and not (len(index) and self._seems_to_hold(*index.last))):
                 self.rebuild_indexes("time index is missing or damaged")
             else:
                 self._time_index = index
@@ -284,12 +284,16 @@ class Segment(SegmentFile):
         header = parse_header(head)
         return header.last_offset == last_offset and header.magic == CURRENT_MAGIC
 
-    def _holds(self, timestamp: int, offset: int) -> bool:
-        """True when the largest timestamp of the batch that holds `offset` is `timestamp`; an index that leads astray tells of none."""
+    def _seems_to_hold(self, timestamp: int, offset: int) -> bool:
+        """As `_holds`; where the way to the batch is damaged a reader will come upon that, and whoever appends is not to be stopped."""
         try:
-            position = self.locate(offset)
+            return self._holds(timestamp, offset)
         except DamagedSegment:
-            return False
+            return True
+
+    def _holds(self, timestamp: int, offset: int) -> bool:
+        """True when the largest timestamp of the batch that holds `offset` is `timestamp`. Raises OSError, DamagedSegment."""
+        position = self.locate(offset)
         head = self.read_at(position, HEADER_SIZE) if position is not None else b""
         return len(head) == HEADER_SIZE and parse_header(head).max_timestamp == timestamp
 

@@ -32,6 +32,7 @@ FOUND = [
     ("log middle flip tail", KILLED, 4),
     ("log middle garbage tail", CLEAN, 4),
     ("log active garbage head", CLEAN, 4),
+    ("log active garbage head", CLEAN, 3),
     ("index active cut out head", CLEAN, 5),
     ("log-start-offset-checkpoint cut out head", KILLED, 5),
 ]
