@@ -109,7 +109,7 @@ def test_slots_follow_sparks_hash(spark: Any) -> None:
 def test_shipped_zip_needs_nothing_but_python(tmp_path: Path) -> None:
     """An executor's bare interpreter can import the writing half from the zip."""
     shipped = write_zip(tmp_path / "jobs.zip")
-    assert "oncelog/spark_jobs/raw_producer.py" in zipfile.ZipFile(shipped).namelist()
+    assert "oncelog/spark_jobs/sink/raw_producer.py" in zipfile.ZipFile(shipped).namelist()
     program = "import oncelog.spark_jobs.sink.raw_producer as m, sys; print(m.__file__); assert 'pyspark' not in sys.modules"
     done = subprocess.run(
         [sys.executable, "-S", "-E", "-c", f"import sys; sys.path.insert(0, {str(shipped)!r}); {program}"], capture_output=True, text=True
