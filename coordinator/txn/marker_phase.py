@@ -1,9 +1,9 @@
 """The marker phase: a decided transaction is carried to its partitions and completed.
 
-Prepare is durable when this begins. All markers and the Complete record are then written in one turn, in that order, and whoever
-asked is told when all of it is durable, so that the next transaction never meets the last one. Until then the id is pending (51
-to everybody). A partition that cannot take its marker now does not change the decision: the client is told, and delivery goes on
-by a timer.
+Prepare is durable when this begins. All markers and the Complete record are then written, in that order, and whoever asked is told
+when all of it is durable, so that the next transaction never meets the last one. Until then the id is pending (51 to everybody).
+The markers of a transaction over many partitions are written in several turns; a start, which serves nobody yet, writes them at once.
+A partition that cannot take its marker now does not change the decision: the client is told, and delivery goes on by a timer.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from oncelog.coordinator.txn.shard import TxnShard
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import TopicPartition
 
+MARKERS_A_TURN = 64  # each costs the loop up to 0.2 ms
+NEXT_TURN_MS = 1
 RETRY_MS = 100
 MAX_RETRY_MS = 10_000
 
@@ -27,14 +29,16 @@ _log = logging.getLogger(__name__)
 class _Ending:
     """One transaction between its Prepare and its Complete record being durable."""
 
-    __slots__ = ("look_since_ms", "remaining", "retry_ms", "settle", "settled", "written")
+    __slots__ = ("a_turn", "look_since_ms", "refused", "remaining", "retry_ms", "settle", "settled", "written")
 
-    def __init__(self, settle: Callable[[KafkaError | None], None], look_since_ms: int | None) -> None:
+    def __init__(self, settle: Callable[[KafkaError | None], None], look_since_ms: int | None, a_turn: int | None) -> None:
         self.settle = settle
         self.settled = False
         self.look_since_ms = look_since_ms
+        self.a_turn = a_turn
         self.retry_ms = RETRY_MS
         self.remaining: list[Marker] = []
+        self.refused: list[Marker] = []  # by their partitions, for now
         self.written: list[tuple[TopicPartition, int]] = []
 
     def tell(self, error: KafkaError | None) -> None:
@@ -62,7 +66,7 @@ class MarkerPhase:
     def remaining(self, transactional_id: str) -> frozenset[TopicPartition] | None:
         """Partitions still without their marker; None when the id is not in this phase."""
         ending = self._endings.get(transactional_id)
-        return None if ending is None else frozenset(marker.topic_partition for marker in ending.remaining)
+        return None if ending is None else frozenset(marker.topic_partition for marker in (*ending.remaining, *ending.refused))
 
     def begin(
         self,
@@ -71,15 +75,18 @@ class MarkerPhase:
         settle: Callable[[KafkaError | None], None],
         *,
         careful: bool = False,
+        at_once: bool = False,
     ) -> None:
         """The Prepare record was replayed; `settle` is called once, when everything is durable or the decision at least is.
 
-        `careful`: some of the markers may be there already.
+        `careful`: some of the markers may be there already. `at_once`: nobody waits for his turn.
         """
         shard = self._runtime.shard_of(transactional_id)
         shard.set_pending(transactional_id)
         txn = shard.transactions[transactional_id]
-        ending = self._endings[transactional_id] = _Ending(settle, txn.last_update_timestamp_ms if careful else None)
+        ending = self._endings[transactional_id] = _Ending(
+            settle, txn.last_update_timestamp_ms if careful else None, None if at_once else MARKERS_A_TURN
+        )
         ending.remaining = markers_of(txn)
 
         def decided(error: KafkaError | None) -> None:
@@ -96,15 +103,19 @@ class MarkerPhase:
 
     def _advance(self, transactional_id: str, ending: _Ending) -> None:
         now_ms = self._runtime.now_ms()
-        left = []
-        for marker in ending.remaining:
+        markers = ending.remaining[: ending.a_turn]
+        ending.remaining = ending.remaining[len(markers) :]
+        for marker in markers:
             delivery = self._channel.write(marker, now_ms, unless_since_ms=ending.look_since_ms)
             if delivery.retry:
-                left.append(marker)
+                ending.refused.append(marker)
             elif delivery.end_offset is not None:
                 ending.written.append((marker.topic_partition, delivery.end_offset))
-        ending.remaining = left
-        if left:
+        if ending.remaining:
+            self._runtime.schedule(now_ms + NEXT_TURN_MS, lambda _now_ms: self._advance(transactional_id, ending))
+            return
+        ending.remaining, ending.refused = ending.refused, []
+        if left := ending.remaining:
             _log.warning("markers delayed transactional_id=%s partitions=%d first=%s", transactional_id, len(left), left[0].topic_partition)
             self._retry_later(transactional_id, ending)
             return

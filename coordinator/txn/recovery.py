@@ -54,7 +54,7 @@ class TxnRecovery:
         self._mend(found)
         for txn in decided:
             _log.info("transaction completed after restart transactional_id=%s state=%s", txn.transactional_id, txn.state.wire_name)
-            self._markers.begin(txn.transactional_id, None, lambda error: None, careful=True)
+            self._markers.begin(txn.transactional_id, None, lambda error: None, careful=True, at_once=True)
 
     def _is_durable(self, transactional_id: str) -> bool:
         """Put the Prepare record on disk, where a killed process may not have got it: no marker may outlive it."""

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from oncelog.coordinator.deferred import Deferred
+from oncelog.coordinator.txn.marker_phase import MARKERS_A_TURN, NEXT_TURN_MS, RETRY_MS
 from oncelog.coordinator.txn.producer_ids import FIRST_PRODUCER_ID as P
 from oncelog.coordinator.txn.state import TransactionState as S
 from oncelog.protocol.errors import ErrorCode as E
@@ -35,6 +36,35 @@ def test_partition_that_cannot_take_its_marker_delays_only_the_marker(bench: Ben
     bench.advance(100)
     assert bench.brief()[0] == "CompleteCommit"
     assert [len(bench.logs.at("a", n).markers()) for n in (0, 1)] == [1, 1]
+
+
+@pytest.mark.parametrize("refusing", [None, 3, MARKERS_A_TURN + 3])
+def test_markers_of_many_partitions_take_turns(bench: Bench, refusing: int | None) -> None:
+    many = 2 * MARKERS_A_TURN + 10
+    bench.logs.create_topic("wide", many)
+    bench.init()
+    assert bench.add((P, 0), *range(many), topic="wide") is E.NONE
+    for n in range(many):
+        bench.logs.at("wide", n).write(P, 0)
+    if refusing is not None:
+        bench.logs.at("wide", refusing).fail_with = E.NOT_LEADER_OR_FOLLOWER
+
+    def marked() -> int:
+        return sum(len(bench.logs.at("wide", n).markers()) for n in range(many))
+
+    reply = bench.service.end_txn("t", P, 0, True, api_version=5)
+    seen = [marked()]
+    while bench.brief()[0] != "CompleteCommit" and len(seen) < 5:
+        assert bench.init().error is E.CONCURRENT_TRANSACTIONS
+        bench.advance(NEXT_TURN_MS)
+        seen.append(marked())
+    assert all(later - earlier <= MARKERS_A_TURN for earlier, later in zip([0, *seen], seen, strict=False))
+    if refusing is not None:
+        bench.logs.at("wide", refusing).fail_with = None
+        bench.advance(RETRY_MS)
+    assert bench.brief()[0] == "CompleteCommit"
+    assert [len(bench.logs.at("wide", n).markers()) for n in range(many)] == [1] * many
+    assert (reply.result() if isinstance(reply, Deferred) else reply).error is E.NONE
 
 
 def held() -> Bench:
