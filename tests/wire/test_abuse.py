@@ -10,7 +10,6 @@ from support.process import BrokerProcess
 
 from tests import abuse
 
-
 # five hundred handshakes that begin at once are begun in one turn: to be spread over several
 TURN_MS = {"hellos": 500.0}
 
