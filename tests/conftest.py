@@ -29,6 +29,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--jobs", type=int, default=1, help="processes that share the seeds of simulations")
 
 
+def pytest_configure() -> None:
+    """Run in the background or by nohup, tests would hand on ignored signals to the processes they send them to."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The folder of a test is its family."""
     root = Path(__file__).parent
