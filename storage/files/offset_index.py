@@ -82,11 +82,6 @@ class OffsetIndex:
         slot = bisect_left(self.positions, position)
         return self.base_offset + self.offsets[slot] if slot < len(self.offsets) else None
 
-    def entry_below(self, position: int) -> tuple[int, int]:
-        """(last offset, position) of the greatest entry whose position is <= `position`; (-1, 0) without one."""
-        slot = bisect_right(self.positions, position) - 1
-        return (self.base_offset + self.offsets[slot], self.positions[slot]) if slot >= 0 else (-1, 0)
-
     def truncate(self, position: int) -> None:
         """Drop entries at or above `position`."""
         count = bisect_right(self.positions, position - 1)

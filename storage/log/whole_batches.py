@@ -110,7 +110,7 @@ def _find_end(segment: Segment, position: int, limit: int) -> tuple[int, int] | 
 
     `position` is where a batch begins. Raises OSError.
     """
-    last_offset, start = segment.index.entry_below(limit)
+    last_offset, start = segment.index.floor_position(limit)
     if start < position:
         last_offset, start = -1, position
     end, next_offset, first = start, -1, True
