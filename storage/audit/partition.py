@@ -89,6 +89,7 @@ class _PartitionAudit:
                 while due and due[0] <= batch.header.base_offset:
                     self._compare_snapshot(due.pop(0))
                 self._apply(batch, segment)
+            self._emptied(segment)
             cleaned = self.context.compacted and not self.facts.complete
             interval = self.context.index_interval_bytes
             compacted, ours = self.context.compacted, TOPIC_FILE in self.folder.names
@@ -156,6 +157,15 @@ class _PartitionAudit:
             self.damaged = True
         self.facts.complete = self.facts.complete and segment.base_offset <= self.next_offset
         self.next_offset = max(self.next_offset, segment.base_offset)
+
+    def _emptied(self, segment: SegmentFacts) -> None:
+        """In a compacted log gaps mean nothing, but compaction leaves no time index beside an empty log."""
+        behind = next((base for base in self.bases if base > segment.base_offset), None)
+        path, times = (self.folder.file(segment.base_offset, suffix) for suffix in ("log", "timeindex"))
+        if self.context.compacted and behind is not None and not path.stat().st_size and times.exists() and times.stat().st_size:
+            message = f"offsets {segment.base_offset} to {behind - 1} are in no segment"
+            self.findings.error(Kind.SEGMENT_MISSING, message, offset=segment.base_offset, file=path.name)
+            self.damaged = True
 
     def _garbage(self, garbage: Garbage, segment: SegmentFacts, name: str) -> None:
         # a kill may leave half a batch, or a preallocated tail, at the end of the last segment; recovery cuts it

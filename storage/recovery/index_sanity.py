@@ -53,6 +53,16 @@ def look_at_indexes(segment: Segment) -> Look:
     return Look(entry, end, behind == segment.size, fault)
 
 
+def last_told(segment: Segment) -> int:
+    """An offset that an index tells of and the `.log` has lost, -1 for none: it is empty though its time index is not (compaction leaves
+    neither or both), or the last entry of the offset index lies behind its end. Raises OSError."""
+    if segment.size == 0:
+        return segment.base_offset if _last_saved_time(segment) else -1
+    entry = _last_bytes(segment, ".index", OFFSET_ENTRY_BYTES)
+    relative, position = _ENTRY.unpack(entry) if entry else (-1, -1)
+    return segment.base_offset + relative if position >= segment.size else -1
+
+
 def _last_saved_entry(segment: Segment) -> tuple[int, int] | None:
     """(position, last offset) of the last entry of the `.index` file, read alone; None when the file cannot be right.
 

@@ -29,7 +29,7 @@ from oncelog.storage.log.replay import state_at
 from oncelog.storage.log.segment import Segment
 from oncelog.storage.log.segment_file import file_name
 from oncelog.storage.recovery.epochs import load_epochs, settle_epochs
-from oncelog.storage.recovery.index_sanity import look_at_indexes
+from oncelog.storage.recovery.index_sanity import last_told, look_at_indexes
 from oncelog.storage.recovery.leftovers import NUMBERED, settle_leftovers
 from oncelog.storage.recovery.lost_markers import markers_again
 from oncelog.storage.recovery.missing import Ranges, read_missing, tell_missing, within
@@ -220,7 +220,8 @@ def _check(
     gaps_expected: bool,
     fs: FileSystem,
 ) -> tuple[int, bool]:
-    """(log end, was anything checked in full). Compaction leaves gaps, so there they mean nothing; others are put into `missing`."""
+    """(log end, was anything checked in full). Compaction leaves gaps, so there they mean nothing, unless the file itself tells of a loss;
+    others are put into `missing`."""
     first_dirty = len(segments) - 1
     if not remembered.clean:
         point = remembered.recovery_point
@@ -233,22 +234,25 @@ def _check(
         markers = partial(markers, durable=durable)
     for slot, segment in enumerate(segments[:first_dirty]):
         following = segments[slot + 1].base_offset
+        told = last_told(segment)
         end = _end_of_sealed(segment)
         if end < 0 or not (gaps_expected or end == following or within((end, following), known)):
             end = check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers, following=following)
             segment.save_indexes(final=True)
-        if end < following and not gaps_expected:
+        if end < following and (end <= told < following or segment.was_cut or not gaps_expected):
             missing.append((end, following))
         end = following
     checked = False
     for slot, segment in enumerate(list(segments)):
         if slot < first_dirty:
             continue
+        told = last_told(segment)
         tail = _trusted_tail(segment) if remembered.clean else None  # after a kill both indexes are built again in any case
         full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail, markers=markers)
         checked |= tail is None and segment.size > 0
         resumed = segments[slot + 1].base_offset if slot + 1 < len(segments) else full_end
-        if resumed != full_end and (segment.was_cut or not gaps_expected or (resumed > durable and remembered.high_watermark >= 0)):
+        lost = full_end <= told < resumed or segment.was_cut or not gaps_expected
+        if resumed != full_end and (lost or (resumed > durable and remembered.high_watermark >= 0)):
             # the cleaner makes gaps below the high watermark of the checkpoint only
             was_lost = resumed > durable if gaps_expected and not segment.was_cut else full_end >= durable
             if not remembered.clean and was_lost:

@@ -95,6 +95,31 @@ def test_what_is_missing_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureF
 
 
 @both
+@pytest.mark.parametrize("slot", [0, 1, -1], ids=["first", "sealed", "active"])
+@pytest.mark.parametrize("loss", [empty, cut], ids=["emptied", "cut"])
+def test_a_compacted_log_that_lost_a_file_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, loss: Callable[[Kit, int], None], slot: int, clean: bool
+) -> None:
+    """Though gaps mean nothing there."""
+    kit = filled(tmp_path, cleanup_policy="compact")
+    bases = [*(int(path.stem) for path in logs(kit)), 80]
+    kit.stop() if clean else kit.kill()
+    loss(kit, slot)
+    assert [one for one in verify(tmp_path, records=False).findings if one.partition == "t-0"]
+    lines(caplog)
+    kit.start()
+    (line,) = [line for line in lines(caplog) if "data is missing" in line]
+    first, last = map(int, re.findall(r"(\d+)\.\.(\d+)", line)[0])
+    following = min(base for base in bases if base > first)
+    assert last == following - 1
+    assert (first in bases) == (loss is empty)
+    assert kit.append().base_offset == 80
+    assert [*range(first), *range(last + 1, 81)] == offsets(kit.log)
+    kit.restart()
+    assert lines(caplog) == []
+
+
+@both
 def test_retention_is_no_loss(tmp_path: Path, caplog: pytest.LogCaptureFixture, clean: bool) -> None:
     """Whenever the broker is killed: the log start is on disk before a segment goes."""
     kit = filled(tmp_path, retention_ms="1000", file_delete_delay_ms="0")
