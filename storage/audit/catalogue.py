@@ -68,8 +68,8 @@ def _audit_identity(path: Path, payload: bytes, findings: Findings) -> None:
 
 
 def audit_beside_log(folder: PartitionFolder, findings: Findings) -> None:
-    """`oncelog.window` and `oncelog.txnindexes` of a partition folder of ours. Without the first only the last batch of each producer is
-    recognised; without the second the markers are read again."""
+    """`oncelog.window` and `oncelog.txnindexes` of a partition folder of ours: without the first the producers' batches are read again,
+    without the second the markers."""
     for name in (WINDOW, VOUCHER):
         path = folder.path / name
         if path.exists():

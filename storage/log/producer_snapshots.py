@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from oncelog.protocol.primitives import crc32c
 from oncelog.storage.env import FileSystem
@@ -23,6 +24,14 @@ TOPIC_FILE = "oncelog.topic"
 VOUCHER_NAME = "oncelog.txnindexes"
 
 _log = logging.getLogger(__name__)
+
+
+class Loaded(NamedTuple):
+    """State of everything below `offset`. `thin`: a lost window held batches that a snapshot does not, which has one of each producer."""
+
+    offset: int
+    entries: dict[int, bytes]
+    thin: bool = False
 
 
 def write(fs: FileSystem, folder: Path, offset: int, entries: dict[int, bytes]) -> None:
@@ -43,13 +52,13 @@ def discard(fs: FileSystem, folder: Path, offset: int) -> None:
         fs.unlink(folder / file_name(offset, ".snapshot"))
 
 
-def load_newest(fs: FileSystem, folder: Path, at_most: int, above: int) -> tuple[int, dict[int, bytes]] | None:
-    """(offset, packed entries) of the best state with above < offset <= at_most: the window when it is in range, else a snapshot.
+def load_newest(fs: FileSystem, folder: Path, at_most: int, above: int) -> Loaded | None:
+    """The best packed state with above < offset <= at_most: the window when it is in range, else a snapshot.
 
     Damaged snapshots are deleted with a warning. None: replay from the log start.
     """
     window = _load_window(fs, folder)
-    if window is not None and above < window[0] <= at_most:
+    if window is not None and above < window.offset <= at_most:
         return window
     for offset in reversed(snapshots(fs, folder)):
         if not above < offset <= at_most:
@@ -61,20 +70,17 @@ def load_newest(fs: FileSystem, folder: Path, at_most: int, above: int) -> tuple
             _log.warning("snapshot unreadable file=%s error=%s", path, error)
             entries = None
         if entries is not None:
-            if entries and window is None and _had_window(fs, folder):
-                _log.warning("window missing, of each producer one batch is known file=%s", folder / WINDOW_NAME)
-            return offset, entries
+            # a folder of Apache Kafka's never had one
+            thin = bool(entries) and window is None and fs.exists(folder / TOPIC_FILE)
+            if thin and not fs.exists(folder / WINDOW_NAME):
+                _log.warning("window missing file=%s", folder / WINDOW_NAME)
+            return Loaded(offset, entries, thin)
         _log.warning("snapshot damaged, deleted file=%s", path)
         discard(fs, folder, offset)
     return None
 
 
-def _had_window(fs: FileSystem, folder: Path) -> bool:
-    """Not there, though the folder is one of ours and not of Apache Kafka; a damaged one was told."""
-    return fs.exists(folder / TOPIC_FILE) and not fs.exists(folder / WINDOW_NAME)
-
-
-def _load_window(fs: FileSystem, folder: Path) -> tuple[int, dict[int, bytes]] | None:
+def _load_window(fs: FileSystem, folder: Path) -> Loaded | None:
     path = folder / WINDOW_NAME
     if not fs.exists(path):
         return None
@@ -85,7 +91,7 @@ def _load_window(fs: FileSystem, folder: Path) -> tuple[int, dict[int, bytes]] |
         return None
     if window is None:
         _log.warning("window damaged file=%s", path)
-    return window
+    return None if window is None else Loaded(*window)
 
 
 def vouch(fs: FileSystem, folder: Path, segments: Iterable[Segment]) -> None:

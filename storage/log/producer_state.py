@@ -97,7 +97,7 @@ class CompletedTxn(NamedTuple):
 class ProducerState:
     """Producers of one log and its open transactions. Replay and live appends go through the same methods; nothing is refused here."""
 
-    __slots__ = ("_completed", "_entries", "_ongoing", "_unstable", "map_end_offset")
+    __slots__ = ("_completed", "_entries", "_ongoing", "_unstable", "map_end_offset", "thin")
 
     def __init__(self) -> None:
         self._entries: dict[int, bytes] = {}
@@ -105,6 +105,7 @@ class ProducerState:
         self._unstable: OrderedDict[int, int] = OrderedDict()  # first offset -> producer id: open, or ended above the high watermark
         self._completed: deque[tuple[int, int]] = deque()  # (marker offset, first offset), rising: leaves _unstable with the high watermark
         self.map_end_offset = 0
+        self.thin = False  # loaded from a snapshot as the window is lost: the log knows more batches
 
     # -- asking
 
@@ -199,6 +200,10 @@ class ProducerState:
         for producer_id in gone:
             del self._entries[producer_id]
         return len(gone)
+
+    def replace(self, entry: ProducerStateEntry) -> None:
+        """Another set of batches for a producer; what is open stays as it is."""
+        self._entries[entry.producer_id] = entry.pack()
 
     def load(self, entries: dict[int, bytes], end_offset: int) -> None:
         """Take over a snapshot that covers everything below `end_offset`."""

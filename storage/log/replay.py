@@ -15,7 +15,7 @@ from oncelog.protocol.records import BatchHeader, CorruptBatch, parse_header
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files.txn_index import AbortedTxn
 from oncelog.storage.log import producer_snapshots
-from oncelog.storage.log.producer_state import MAX_CACHED_BATCHES, ProducerState
+from oncelog.storage.log.producer_state import MAX_CACHED_BATCHES, CachedBatch, ProducerState, ProducerStateEntry
 from oncelog.storage.log.segment import DamagedSegment, Segment
 
 _QUICK = Struct(">q13xhi16xqh8x")  # base offset, attributes, last offset delta, producer id, epoch
@@ -140,8 +140,9 @@ def state_at(
     begin = log_start
     loaded = producer_snapshots.load_newest(fs, folder, offset, log_start - 1)
     if loaded is not None:
-        begin, entries = loaded
-        state.load(entries, begin)
+        begin = loaded.offset
+        state.load(loaded.entries, begin)
+        state.thin = loaded.thin
     ordered = list(segments)
     for slot, segment in enumerate(ordered):
         next_base = ordered[slot + 1].base_offset if slot + 1 < len(ordered) else offset
@@ -151,6 +152,34 @@ def state_at(
                 aborted[segment.base_offset] = found
     state.map_end_offset = offset
     return state
+
+
+def read_back(state: ProducerState, segments: Sequence[Segment]) -> None:
+    """Give each producer of a `thin` state its five newest batches: from the newest segment back to where all have five, or the first of
+    their epoch. Raises OSError."""
+    wanted = {entry.producer_id: entry for entry in state if _may_have_more(entry)}
+    for segment in reversed(segments):
+        if not wanted:
+            return
+        found: dict[int, deque[CachedBatch]] = {}
+        for _, head in segment.heads():
+            base, attributes, _, producer_id, epoch = _QUICK.unpack(head)
+            entry = wanted.get(producer_id)
+            if entry is None or attributes & _CONTROL or epoch != entry.epoch or base >= entry.batches[0].first_offset:
+                continue
+            header = parse_header(head)
+            batch = CachedBatch(header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp)
+            found.setdefault(producer_id, deque(maxlen=MAX_CACHED_BATCHES)).append(batch)
+        for producer_id, earlier in found.items():
+            entry = wanted.pop(producer_id)
+            entry = entry._replace(batches=(*earlier, *entry.batches)[-MAX_CACHED_BATCHES:])
+            state.replace(entry)
+            if _may_have_more(entry):
+                wanted[producer_id] = entry
+
+
+def _may_have_more(entry: ProducerStateEntry) -> bool:
+    return 0 < len(entry.batches) < MAX_CACHED_BATCHES and entry.batches[0].first_sequence != 0
 
 
 def aborted_of(

@@ -171,9 +171,9 @@ class LostMarkers:
                 for entry in self._aborted
             )
         loaded = producer_snapshots.load_newest(self._fs, self._segment.folder, self._next_base, resumed - 1)
-        if loaded is None or producer_id not in loaded[1]:
+        if loaded is None or producer_id not in loaded.entries:
             return False
-        still_open = unpack_entry(producer_id, loaded[1][producer_id]).current_txn_first_offset
+        still_open = unpack_entry(producer_id, loaded.entries[producer_id]).current_txn_first_offset
         return still_open is None or still_open >= max(begin, first + 1)
 
 

@@ -25,7 +25,7 @@ from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.flush import Flusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.log.producer_state import ProducerState
-from oncelog.storage.log.replay import state_at
+from oncelog.storage.log.replay import read_back, state_at
 from oncelog.storage.log.segment import Segment
 from oncelog.storage.log.segment_file import file_name
 from oncelog.storage.recovery.epochs import load_epochs, settle_epochs
@@ -109,6 +109,8 @@ def open_log(
     snapshots = _drop_stray_snapshots(env, folder, segments, end)
     aborted: dict[int, list[AbortedTxn]] = {}
     state = state_at(fs, folder, segments, segments[0].base_offset, end, aborted)
+    if state.thin:
+        read_back(state, segments)
     state.expire(env.clock.time_ms(), config.producer_id_expiration_ms)
     log = Log(
         env,
@@ -129,8 +131,8 @@ def open_log(
         _check_txn_indexes(log, remembered.recovery_point, aborted)
     log.lost_ends = _lost_ends(log, damaged_at, ends)
     present = (offset for offset in reversed(snapshots) if fs.exists(folder / file_name(offset, ".snapshot")))  # a damaged one went
-    log.last_snapshot_offset = next(present, -1)
-    if checked:
+    log.last_snapshot_offset = -1 if state.thin else next(present, -1)
+    if checked or state.thin:
         log.take_snapshot()
     return log
 
