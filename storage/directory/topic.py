@@ -69,8 +69,10 @@ def encode_topic(topic: Topic) -> bytes:
     return json.dumps(row, separators=(",", ":")).encode()
 
 
-def decode_topic(row: dict[str, Any]) -> Topic:
-    """Raises KeyError, TypeError, ValueError."""
+def decode_topic(row: Any) -> Topic:
+    """A topic by its row, parsed JSON. Raises KeyError, TypeError, ValueError."""
+    if not isinstance(row, dict):
+        raise TypeError(f"no row of a topic: {row!r}")
     known = row.get("configs_known", True) is True
     return Topic(str(row["name"]), uuid_from_kafka(row["id"]), int(row["partitions"]), dict(row["configs"]), known)
 
