@@ -1,13 +1,11 @@
-"""`verify` names each damage once, calls what a start mends by that name, and is quick about preallocated indexes."""
+"""`verify` names each damage once and calls what a start mends by that name."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 from oncelog.storage.audit.findings import Finding, Kind, Severity
-from oncelog.storage.audit.raw_formats import used_slots
 from oncelog.storage.audit.verify import verify
 from support.damage import Partition
 from support.storage_kit import TP, Kit
@@ -68,16 +66,6 @@ def test_what_a_kill_left_is_called_that(tmp_path: Path) -> None:
     new = [finding for finding in report.findings if finding not in before and finding.severity is Severity.ERROR]
     assert new == []
     assert [finding for finding in report.notes if finding.message.startswith("will be mended")]
-
-
-@pytest.mark.parametrize("entry_bytes", [8, 12])
-def test_the_unused_rest_of_an_index_costs_nothing(entry_bytes: int) -> None:
-    data = b"\1" * (3 * entry_bytes - 2) + bytes(2) + bytes(10 << 20)
-    begin = time.process_time()
-    assert used_slots(data, entry_bytes) == 3
-    assert time.process_time() - begin < 0.2
-    assert used_slots(bytes(entry_bytes * 5), entry_bytes) == 0
-    assert used_slots(b"\1" * (entry_bytes + 3), entry_bytes) == 1
 
 
 def test_a_finding_is_as_it_was_without_a_cause(tmp_path: Path) -> None:
