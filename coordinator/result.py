@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 
 class CoordinatorRecord(NamedTuple):
-    """Key and value as they stand in the internal topic; value None is a tombstone."""
+    """Key and value as they stand in the internal topic; value None is a tombstone.
+
+    `content`: what the shard makes of them, from who has encoded it, so that replay need not decode it again; None: it does.
+    """
 
     key: bytes
     value: bytes | None
+    content: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Result(Generic[T]):
+class Result(NamedTuple, Generic[T]):
     """The answer to give once `records` are durable, and `effects` to carry out after they were replayed."""
 
     response: T
     records: tuple[CoordinatorRecord, ...] = ()
-    effects: tuple[Any, ...] = field(default=())
+    effects: tuple[Any, ...] = ()

@@ -47,7 +47,10 @@ class Shard(Protocol):
 
     newest_record_wins: bool
 
-    def replay(self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int) -> None: ...
+    def replay(
+        self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int, content: Any = None
+    ) -> None:
+        """`content`: `CoordinatorRecord.content`, None when the record comes from the log."""
 
     def replay_marker(self, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None: ...
 
@@ -259,16 +262,19 @@ class CoordinatorRuntime(Generic[S]):
 
     def _append(self, partition: int, new: Sequence[CoordinatorRecord], producer: tuple[int, int] | None, now_ms: int) -> None:
         producer_id, producer_epoch = producer or (-1, -1)
-        batch = records.build_batch(
-            [(now_ms, record.key, record.value) for record in new],
+        header, batch = records.batch_of(
+            now_ms,
+            [(record.key, record.value) for record in new],
+            attributes=0 if producer is None else records.TRANSACTIONAL_BIT,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=self._base_sequence,
-            is_transactional=producer is not None,
         )
         slot = self._slots[partition]
         try:
-            base_offset = self.log(partition).append(batch, now_ms, origin=AppendOrigin.COORDINATOR).base_offset
+            log = self.log(partition)
+            checked = len(batch) <= log.config.max_message_bytes and len(batch) <= log.config.max_segment_bytes  # else it is refused below
+            base_offset = log.append(batch, now_ms, origin=AppendOrigin.COORDINATOR, header=header, checked=checked).base_offset
         except KafkaError as error:
             raise coordinator_error(error) from error
         slot.end = base_offset + len(new)
@@ -280,6 +286,7 @@ class CoordinatorRuntime(Generic[S]):
                 producer_id=producer_id,
                 producer_epoch=producer_epoch,
                 timestamp_ms=now_ms,
+                content=record.content,
             )
 
     # -- time

@@ -12,7 +12,17 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from oncelog.protocol.primitives import Buffer
-from oncelog.protocol.records import CONTROL_BIT, HEADER_SIZE, CorruptBatch, build_batch, iter_records, parse_header
+from oncelog.protocol.records import (
+    CONTROL_BIT,
+    HEADER_SIZE,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    CorruptBatch,
+    batch_of,
+    iter_records,
+    parse_header,
+    patch_offset,
+)
 
 MARKER_SIZE_BYTES: Final = 78
 
@@ -32,6 +42,10 @@ class ControlRecordType(IntEnum):
     KRAFT_VOTERS = 6
 
 
+_ABORT = _KEY.pack(0, ControlRecordType.ABORT)
+_COMMIT = _KEY.pack(0, ControlRecordType.COMMIT)
+
+
 class EndTransactionMarker(NamedTuple):
     """What a marker says."""
 
@@ -49,17 +63,24 @@ def end_transaction_marker(
     leader_epoch: int = 0,
 ) -> bytearray:
     """The 78 bytes of a marker batch."""
-    batch = build_batch(
-        [(timestamp_ms, _KEY.pack(0, ControlRecordType.COMMIT if commit else ControlRecordType.ABORT), _VALUE.pack(0, coordinator_epoch))],
-        base_offset=base_offset,
+    _header, batch = new_marker(producer_id, producer_epoch, commit, coordinator_epoch, timestamp_ms)
+    patch_offset(batch, base_offset, leader_epoch)
+    return batch
+
+
+def new_marker(
+    producer_id: int, producer_epoch: int, commit: bool, coordinator_epoch: int, timestamp_ms: int
+) -> tuple[BatchHeader, bytearray]:
+    """A marker that has no offset yet, and its header."""
+    header, batch = batch_of(
+        timestamp_ms,
+        ((_COMMIT if commit else _ABORT, _VALUE.pack(0, coordinator_epoch)),),
+        attributes=TRANSACTIONAL_BIT | CONTROL_BIT,
         producer_id=producer_id,
         producer_epoch=producer_epoch,
-        is_transactional=True,
-        is_control=True,
-        leader_epoch=leader_epoch,
     )
     assert len(batch) == MARKER_SIZE_BYTES
-    return batch
+    return header, batch
 
 
 def parse_end_transaction_marker(batch: Buffer) -> EndTransactionMarker | None:

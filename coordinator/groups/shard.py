@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from oncelog.coordinator.groups.classic.rebalance import become_stable
 from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState, ClassicMember, MemberProtocol
@@ -45,9 +45,15 @@ class GroupShard:
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         self.offsets = Offsets()
 
-    def replay(self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int) -> None:
-        decoded = decode_key(CONSUMER_OFFSETS, key)
-        content = decode_value(decoded, value)
+    def replay(
+        self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int, content: Any = None
+    ) -> None:
+        """`content`: of a record just made the key and value that it was encoded from."""
+        if content is None:
+            decoded = decode_key(CONSUMER_OFFSETS, key)
+            content = decode_value(decoded, value)
+        else:
+            decoded, content = content
         if isinstance(decoded, OffsetCommitKey):
             assert content is None or isinstance(content, OffsetCommitValue)
             self.offsets.replay(decoded, content, position=offset, producer_id=producer_id)

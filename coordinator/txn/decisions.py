@@ -8,7 +8,7 @@ as pending meanwhile. The chart of states is in `txn/state.py`; how epochs move 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.txn import end_txn, init_producer_id
@@ -21,6 +21,7 @@ from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 
 _EXPIRY_BATCH_BYTES = 16 * 1024
+_ONGOING = TransactionState.ONGOING
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +219,20 @@ def _check_client(txn: TransactionMetadata, producer_id: int, producer_epoch: in
 
 
 def _with_partitions(txn: TransactionMetadata, added: frozenset[TopicPartition], client_version: int, now_ms: int) -> TransactionMetadata:
-    return replace(
-        txn,
-        state=TransactionState.ONGOING,
-        partitions=txn.partitions | added,
-        start_timestamp_ms=txn.start_timestamp_ms if txn.state is TransactionState.ONGOING else now_ms,
-        last_update_timestamp_ms=now_ms,
-        client_transaction_version=client_version,
+    return TransactionMetadata(
+        txn.transactional_id,
+        txn.producer_id,
+        txn.producer_epoch,
+        txn.timeout_ms,
+        _ONGOING,
+        now_ms,
+        txn.partitions | added if txn.partitions else added,
+        txn.start_timestamp_ms if txn.state is _ONGOING else now_ms,
+        txn.last_producer_epoch,
+        txn.previous_producer_id,
+        txn.next_producer_id,
+        txn.next_producer_epoch,
+        client_version,
     )
 
 

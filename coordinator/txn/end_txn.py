@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from oncelog.coordinator.txn.state import (
     MAX_CLIENT_EPOCH,
@@ -100,17 +100,21 @@ def prepared(
     """
     next_id, next_epoch = next_pair
     rotates = next_id != txn.producer_id
-    return replace(
-        txn,
-        state=state,
-        producer_epoch=MAX_EPOCH if rotates else next_epoch,
-        last_producer_epoch=last_epoch,
-        next_producer_id=next_id if rotates else NO_PRODUCER_ID,
-        next_producer_epoch=next_epoch if rotates and next_epoch > 0 else NO_EPOCH,
+    return TransactionMetadata(
+        txn.transactional_id,
+        txn.producer_id,
+        MAX_EPOCH if rotates else next_epoch,
+        txn.timeout_ms,
+        state,
+        now_ms,
+        txn.partitions,
         # a transaction may be aborted that never got a partition; it begins, for the record, as it ends
-        start_timestamp_ms=now_ms if txn.state.is_idle else txn.start_timestamp_ms,
-        last_update_timestamp_ms=now_ms,
-        client_transaction_version=client_transaction_version,
+        now_ms if txn.state.is_idle else txn.start_timestamp_ms,
+        last_epoch,
+        txn.previous_producer_id,
+        next_id if rotates else NO_PRODUCER_ID,
+        next_epoch if rotates and next_epoch > 0 else NO_EPOCH,
+        client_transaction_version,
     )
 
 

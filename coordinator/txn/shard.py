@@ -32,7 +32,8 @@ class TransactionLogFormat:
         """Raises KafkaError(UNSUPPORTED_VERSION) for what version 0 cannot hold: a request that raises epochs, at level 0."""
         if self._version == 0 and txn.client_transaction_version:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "transaction.version is 0")
-        return CoordinatorRecord(TransactionLogKey(txn.transactional_id).encode(), _value_of(txn).encode(self._version))
+        content = txn if self._version >= 1 else None  # version 0 does not tell all
+        return CoordinatorRecord(TransactionLogKey(txn.transactional_id).encode(), _value_of(txn).encode(self._version), content)
 
     def tombstone(self, transactional_id: str) -> CoordinatorRecord:
         return CoordinatorRecord(TransactionLogKey(transactional_id).encode(), None)
@@ -78,31 +79,53 @@ class TxnShard:
     def clear_pending(self, transactional_id: str) -> None:
         self._pending.discard(transactional_id)
 
-    def replay(self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int) -> None:
+    def replay(
+        self,
+        key: bytes,
+        value: bytes | None,
+        *,
+        offset: int,
+        producer_id: int,
+        producer_epoch: int,
+        timestamp_ms: int,
+        content: TransactionMetadata | None = None,
+    ) -> None:
         """Take a record over; keys of unknown versions are skipped, as by Kafka."""
+        if content is not None:
+            self._put(content.transactional_id, content)
+            return
         decoded = decode_key(TRANSACTION_STATE, key)
         if not isinstance(decoded, TransactionLogKey):
             return
         id = decoded.transactional_id
-        before = self.transactions.pop(id, None)
-        if before is not None:
-            for known in _producer_ids(before):
-                self._id_of_producer.pop(known, None)
         if value is None:
+            self._put(id, None)
             self._renewed.pop(id, None)
             return
         body = decode_value(decoded, value)
         assert isinstance(body, TransactionLogValue)
-        after = self.transactions[id] = _metadata_of(id, body)
-        for known in _producer_ids(after):
-            self._id_of_producer[known] = id
+        self._put(id, _metadata_of(id, body))
+
+    def _put(self, id: str, after: TransactionMetadata | None) -> None:
+        before = self.transactions.pop(id, None)
+        if before is not None and after is not None and _producer_ids(before) == _producer_ids(after):
+            self.transactions[id] = after
+            return
+        for known in () if before is None else _producer_ids(before):
+            self._id_of_producer.pop(known, None)
+        if after is not None:
+            self.transactions[id] = after
+            for known in _producer_ids(after):
+                self._id_of_producer[known] = id
 
     def replay_marker(self, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None:
         """Nobody writes markers into the transaction log; one that is there means nothing."""
 
 
-def _producer_ids(txn: TransactionMetadata) -> set[int]:
-    return {txn.producer_id, txn.previous_producer_id, txn.next_producer_id} - {NO_PRODUCER_ID}
+def _producer_ids(txn: TransactionMetadata) -> tuple[int, ...]:
+    if txn.previous_producer_id == txn.next_producer_id == NO_PRODUCER_ID:
+        return (txn.producer_id,)
+    return tuple({txn.producer_id, txn.previous_producer_id, txn.next_producer_id} - {NO_PRODUCER_ID})
 
 
 def _value_of(txn: TransactionMetadata) -> TransactionLogValue:
@@ -123,6 +146,9 @@ def _value_of(txn: TransactionMetadata) -> TransactionLogValue:
 
 
 def _grouped(partitions: frozenset[TopicPartition]) -> list[tuple[str, list[int]]]:
+    if len(partitions) == 1:
+        ((topic, partition),) = partitions
+        return [(topic, [partition])]
     return [(topic, [each.partition for each in group]) for topic, group in groupby(sorted(partitions), key=lambda each: each.topic)]
 
 

@@ -12,7 +12,7 @@ its old epoch ("retry").
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
@@ -183,14 +183,18 @@ class TransactionMetadata:
     def completed(self, state: TransactionState, now_ms: int) -> TransactionMetadata:
         """After all markers: an exhausted producer id gives way to the next one."""
         producer_id, producer_epoch = self.pair_after_end()
-        return replace(
-            self,
-            state=state,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            previous_producer_id=self.producer_id if producer_id != self.producer_id else self.previous_producer_id,
-            next_producer_id=NO_PRODUCER_ID,
-            next_producer_epoch=NO_EPOCH,
-            partitions=frozenset(),
-            last_update_timestamp_ms=now_ms,
+        return TransactionMetadata(  # not `replace`, which costs 4 us
+            self.transactional_id,
+            producer_id,
+            producer_epoch,
+            self.timeout_ms,
+            state,
+            now_ms,
+            frozenset(),
+            self.start_timestamp_ms,
+            self.last_producer_epoch,
+            self.producer_id if producer_id != self.producer_id else self.previous_producer_id,
+            NO_PRODUCER_ID,
+            NO_EPOCH,
+            self.client_transaction_version,
         )

@@ -218,11 +218,6 @@ class FieldWriter:
             self._out += unsigned_varint(tag) + unsigned_varint(len(value)) + value
 
 
-def int16_bytes(value: int) -> bytes:
-    """`value` as the content of a tagged field."""
-    return _INT16.pack(value)
-
-
 def int64_bytes(value: int) -> bytes:
     """`value` as the content of a tagged field."""
     return _INT64.pack(value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from struct import Struct
+from struct import Struct, pack
 from typing import Final, NamedTuple, TypeAlias
 
 from oncelog.protocol.internal.consumer_groups import (
@@ -19,9 +19,9 @@ from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupKey,
     ConsumerGroupValue,
 )
-from oncelog.protocol.internal.fields import CorruptRecord, FieldReader, FieldWriter, int16_bytes, int64_bytes
+from oncelog.protocol.internal.fields import CorruptRecord, FieldReader, FieldWriter
 from oncelog.protocol.names import TRANSACTION_STATE
-from oncelog.protocol.primitives import Buffer
+from oncelog.protocol.primitives import Buffer, unsigned_varint
 
 __all__ = [
     "CorruptRecord",
@@ -44,16 +44,17 @@ LAST_PRODUCER_EPOCH_TAG: Final = 1000  # ours, far above Kafka's; Kafka reads pa
 FIRST_FLEXIBLE_GROUP_VALUE: Final = 4  # of OffsetCommitValue and GroupMetadataValue alike
 
 
+_KEY_HEAD: Final = Struct(">hh")  # record type, size of the name
+
+
 class TransactionLogKey(NamedTuple):
     """Key of `__transaction_state`, version 0."""
 
     transactional_id: str
 
     def encode(self) -> bytes:
-        out = FieldWriter()
-        out.int16(0)
-        out.string(self.transactional_id)
-        return out.result()
+        id = self.transactional_id.encode()
+        return _KEY_HEAD.pack(0, len(id)) + id
 
 
 class OffsetCommitKey(NamedTuple):
@@ -93,6 +94,9 @@ class UnknownKey(NamedTuple):
 
 _FRONT: Final = Struct(">hqhib")  # version, producer id, epoch, timeout, status
 _TIMES: Final = Struct(">qq")
+_TAGGED_INT16: Final = Struct(">BBh")
+_TAGGED_INT64: Final = Struct(">BBq")
+_LAST_EPOCH_TAG: Final = unsigned_varint(LAST_PRODUCER_EPOCH_TAG)
 
 
 @dataclass(slots=True)
@@ -114,32 +118,45 @@ class TransactionLogValue:
 
     def encode(self, version: int = 1) -> bytes:
         """Version 1 (transaction.version >= 1) has the tagged fields, version 0 drops them."""
-        out = FieldWriter(flexible=version >= FIRST_FLEXIBLE_TRANSACTION_VALUE)
-        out.fixed(_FRONT, version, self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status)
+        front = _FRONT.pack(version, self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status)
+        times = _TIMES.pack(self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms)
+        if version < FIRST_FLEXIBLE_TRANSACTION_VALUE:
+            return front + self._partitions_of_version_0() + times
+        partitions = self.transaction_partitions
+        if partitions is None:
+            return front + b"\x00" + times + self._tagged_fields()
+        pieces = [front, unsigned_varint(len(partitions) + 1)]
+        for topic, indexes in partitions:
+            name = topic.encode()
+            count = len(indexes)
+            pieces += (unsigned_varint(len(name) + 1), name, unsigned_varint(count + 1), pack(f">{count}i", *indexes), b"\x00")
+        pieces += (times, self._tagged_fields())
+        return b"".join(pieces)
+
+    def _partitions_of_version_0(self) -> bytes:
+        out = FieldWriter()
 
         def topic_partitions(entry: tuple[str, list[int]]) -> None:
             out.string(entry[0])
             out.int32_array(entry[1])
-            out.tags()
 
         out.array(self.transaction_partitions, topic_partitions)
-        out.fixed(_TIMES, self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms)
-        out.tags(self._tagged_fields())
         return out.result()
 
-    def _tagged_fields(self) -> dict[int, bytes]:
-        tagged: dict[int, bytes] = {}
+    def _tagged_fields(self) -> bytes:
+        """How many, then each as tag, size, value."""
+        count, fields = 0, b""
         if self.previous_producer_id != -1:
-            tagged[0] = int64_bytes(self.previous_producer_id)
+            count, fields = 1, _TAGGED_INT64.pack(0, 8, self.previous_producer_id)
         if self.next_producer_id != -1:
-            tagged[1] = int64_bytes(self.next_producer_id)
+            count, fields = count + 1, fields + _TAGGED_INT64.pack(1, 8, self.next_producer_id)
         if self.client_transaction_version != 0:
-            tagged[2] = int16_bytes(self.client_transaction_version)
+            count, fields = count + 1, fields + _TAGGED_INT16.pack(2, 2, self.client_transaction_version)
         if self.next_producer_epoch != -1:
-            tagged[3] = int16_bytes(self.next_producer_epoch)
+            count, fields = count + 1, fields + _TAGGED_INT16.pack(3, 2, self.next_producer_epoch)
         if self.last_producer_epoch != -1:
-            tagged[LAST_PRODUCER_EPOCH_TAG] = int16_bytes(self.last_producer_epoch)
-        return tagged
+            count, fields = count + 1, fields + _LAST_EPOCH_TAG + _TAGGED_INT16.pack(0, 2, self.last_producer_epoch)[1:]
+        return unsigned_varint(count) + fields
 
     @classmethod
     def decode(cls, data: Buffer) -> TransactionLogValue:

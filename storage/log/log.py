@@ -14,11 +14,11 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from oncelog.protocol.control_records import end_transaction_marker
+from oncelog.protocol.control_records import new_marker
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.protocol.record_walk import Allowance
-from oncelog.protocol.records import BatchHeader, parse_header, patch_offset
+from oncelog.protocol.records import BatchHeader, patch_offset
 from oncelog.storage.config import LogConfig
 from oncelog.storage.env import Env
 from oncelog.storage.files.descriptors import Descriptors
@@ -160,8 +160,7 @@ class Log:
         check_marker(
             self.state, producer_id, producer_epoch, coordinator_epoch, self.topic_partition, self.log_end_offset, transaction_version
         )
-        batch = end_transaction_marker(producer_id, producer_epoch, commit, coordinator_epoch, now_ms)
-        header = parse_header(batch)
+        header, batch = new_marker(producer_id, producer_epoch, commit, coordinator_epoch, now_ms)
         self._write(header, batch, now_ms)
         completed = self.state.end_transaction(producer_id, producer_epoch, coordinator_epoch, header.base_offset, now_ms, now_ms, commit)
         if completed is not None:
@@ -336,8 +335,7 @@ class Log:
         return list(self.state)
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        entry = self.state.get(producer_id)
-        return entry is not None and entry.epoch == producer_epoch and entry.current_txn_first_offset is not None
+        return self.state.is_open(producer_id, producer_epoch)
 
     def open_transactions(self) -> list[tuple[int, int, int]]:
         """(producer id, epoch, first offset), by first offset."""

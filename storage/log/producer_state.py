@@ -122,6 +122,14 @@ class ProducerState:
     def packed(self, producer_id: int) -> bytes | None:
         return self._entries.get(producer_id)
 
+    def is_open(self, producer_id: int, epoch: int) -> bool:
+        """A transaction of exactly this epoch is open."""
+        packed = self._entries.get(producer_id)
+        if packed is None:
+            return False
+        known_epoch, _, _, _, first = _HEAD.unpack_from(packed)
+        return bool(first >= 0 and known_epoch == epoch)
+
     def copy_packed(self) -> dict[int, bytes]:
         """A consistent copy that another thread may encode."""
         return dict(self._entries)

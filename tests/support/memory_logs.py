@@ -14,6 +14,7 @@ from typing import NamedTuple
 from oncelog.protocol import control_records, records
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
+from oncelog.storage.config import LogConfig
 
 Callback = Callable[[KafkaError | None], None]
 
@@ -61,6 +62,7 @@ class MemoryLog:
 
     def __init__(self, logs: MemoryLogs, topic_partition: TopicPartition) -> None:
         self.topic_partition = topic_partition
+        self.config = LogConfig()
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.high_watermark = 0
@@ -72,7 +74,17 @@ class MemoryLog:
         self._waiting: list[tuple[int, Callback]] = []
         self._producers: dict[int, Producer] = {}
 
-    def append(self, batch: bytearray, now_ms: int, *, origin: object = None, verified: bool = False, tv2: bool = False) -> Appended:
+    def append(
+        self,
+        batch: bytearray,
+        now_ms: int,
+        *,
+        origin: object = None,
+        verified: bool = False,
+        tv2: bool = False,
+        header: records.BatchHeader | None = None,
+        checked: bool = False,
+    ) -> Appended:
         if self.fail_with is not None:
             raise KafkaError(self.fail_with)
         return self._store(batch)

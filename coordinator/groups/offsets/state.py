@@ -44,8 +44,11 @@ def commit_record(
     group_id: str, place: TopicPartition, wanted: OffsetToCommit, topic_id: uuid.UUID | None, now_ms: int
 ) -> CoordinatorRecord:
     """The record of a commit, in the version that Kafka 4.1 and later write."""
-    value = OffsetCommitValue(wanted.offset, wanted.leader_epoch, wanted.metadata, now_ms, topic_id=topic_id)
-    return CoordinatorRecord(OffsetCommitKey(group_id, place.topic, place.partition).encode(), value.encode())
+    value = OffsetCommitValue(
+        wanted.offset, wanted.leader_epoch, wanted.metadata, now_ms, topic_id=topic_id if topic_id is not None and topic_id.int else None
+    )
+    key = OffsetCommitKey(group_id, place.topic, place.partition)
+    return CoordinatorRecord(key.encode(), value.encode(), (key, value))
 
 
 def tombstone(group_id: str, place: TopicPartition) -> CoordinatorRecord:

@@ -24,7 +24,17 @@ class Words:
     def __init__(self, partition: int) -> None:
         self.told: list[tuple[object, ...]] = []
 
-    def replay(self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int) -> None:
+    def replay(
+        self,
+        key: bytes,
+        value: bytes | None,
+        *,
+        offset: int,
+        producer_id: int,
+        producer_epoch: int,
+        timestamp_ms: int,
+        content: object = None,
+    ) -> None:
         self.told.append((key, value, offset, producer_id, producer_epoch, timestamp_ms))
 
     def replay_marker(self, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from oncelog.coordinator.txn.shard import TransactionLogFormat, TxnShard
-from oncelog.coordinator.txn.state import TransactionMetadata
+from oncelog.coordinator.txn.state import STORED_STATES, TransactionMetadata
 from oncelog.coordinator.txn.state import TransactionState as S
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
@@ -28,14 +30,53 @@ def put(into: TxnShard, metadata: TransactionMetadata, level: int = 2) -> None:
     replay(into, record.key, record.value)
 
 
-def replay(into: TxnShard, key: bytes, value: bytes | None) -> None:
-    into.replay(key, value, offset=0, producer_id=-1, producer_epoch=-1, timestamp_ms=0)
+def replay(into: TxnShard, key: bytes, value: bytes | None, content: TransactionMetadata | None = None) -> None:
+    into.replay(key, value, offset=0, producer_id=-1, producer_epoch=-1, timestamp_ms=0, content=content)
 
 
 @pytest.mark.parametrize("state", [S.EMPTY, S.ONGOING, S.PREPARE_COMMIT, S.COMPLETE_ABORT])
 def test_a_record_holds_everything(state: S) -> None:
     written = replace(ONGOING, state=state, partitions=frozenset() if state in (S.EMPTY, S.COMPLETE_ABORT) else PLACES)
     assert shard(written).get("t") == written
+
+
+places = st.frozensets(st.builds(TopicPartition, st.sampled_from(("a", "b", "\u00e4" * 70)), st.integers(0, 200)), max_size=5)
+histories = st.lists(
+    st.builds(
+        TransactionMetadata,
+        st.sampled_from(("t", "u")),
+        st.integers(0, 5),
+        st.integers(0, 32_767),
+        st.integers(0, 2**31 - 1),
+        st.sampled_from(STORED_STATES),
+        st.integers(0, 2**50),
+        places,
+        st.integers(-1, 2**50),
+        st.integers(-1, 32_767),
+        st.integers(-1, 5),
+        st.integers(-1, 5),
+        st.integers(-1, 32_767),
+        st.integers(0, 2),
+    ),
+    max_size=6,
+)
+
+
+@given(histories, st.sampled_from((1, 2)))
+def test_what_was_just_written_is_taken_over_as_it_is_read_at_a_start(history: list[TransactionMetadata], level: int) -> None:
+    written, read = TxnShard(0), TxnShard(0)
+    for each in history:
+        txn = replace(each, partitions=frozenset()) if each.state is S.EMPTY else each
+        record = TransactionLogFormat(level).record(txn)
+        assert record.content == txn
+        replay(written, record.key, record.value, record.content)
+        replay(read, record.key, record.value)
+    assert written.transactions == read.transactions
+    assert [written.of_producer(id) for id in range(6)] == [read.of_producer(id) for id in range(6)]
+
+
+def test_what_version_0_does_not_tell_is_forgotten_at_once() -> None:
+    assert TransactionLogFormat(0).record(replace(ONGOING, client_transaction_version=0)).content is None
 
 
 @pytest.mark.parametrize("level", [1, 2])

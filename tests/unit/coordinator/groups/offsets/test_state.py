@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import uuid
+
+import pytest
+from oncelog.coordinator.groups.offsets.state import OffsetToCommit, commit_record
 from oncelog.protocol.errors import ErrorCode as E
+from oncelog.protocol.internal.records import decode_key, decode_value
+from oncelog.protocol.names import CONSUMER_OFFSETS
 from support.group_machine import PLACE, Machine
+
+
+@pytest.mark.parametrize("topic_id", [None, uuid.UUID(int=0), uuid.UUID(int=5)])
+def test_the_content_of_a_commit_is_what_its_record_is_read_as(topic_id: uuid.UUID | None) -> None:
+    record = commit_record("g", PLACE, OffsetToCommit(7, 3, "note"), topic_id, 1_000)
+    key = decode_key(CONSUMER_OFFSETS, record.key)
+    assert record.content == (key, decode_value(key, record.value))
 
 
 def test_85_86_pending_over_committed(machine: Machine) -> None:
