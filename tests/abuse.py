@@ -222,6 +222,15 @@ def hellos(crowd: Crowd) -> Iterator[None]:
         yield
 
 
+def comers_and_goers(crowd: Crowd) -> Iterator[None]:
+    """2,000 connections come, and leave all at once, again and again."""
+    while True:
+        mine = crowd.connect(2000)
+        for one in mine:
+            one.close()
+        yield
+
+
 ATTACKS: dict[str, Callable[[Crowd], Iterator[None]]] = {
     attack.__name__: attack
     for attack in (
@@ -237,6 +246,7 @@ ATTACKS: dict[str, Callable[[Crowd], Iterator[None]]] = {
         idle_connections,
         bombs,
         hellos,
+        comers_and_goers,
     )
 }
 OVER_TLS = {"hellos"}

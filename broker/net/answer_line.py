@@ -145,6 +145,8 @@ class AnswerLine:
         """Nobody is left to be answered."""
         self.transport = None
         self.closing = True
+        if not (self.pending or self._flush_scheduled):
+            del self._owner  # a cycle less: thousands that end at once would keep the collector busy
         self.pending.clear()
         self._ready.clear()
         self.stream = None

@@ -48,6 +48,8 @@ class Shared(Protocol):
 
     def closed(self, connection: Connection) -> None: ...
 
+    def closed_later(self, transport: asyncio.Transport | None) -> bool: ...
+
     def new_sasl_state(self) -> SaslState | None: ...
 
     def principal_of(self, certificate: Mapping[str, Any]) -> str: ...
@@ -150,7 +152,7 @@ class Connection(asyncio.BufferedProtocol):
         self.flush()
 
     def eof_received(self) -> bool:
-        return False
+        return self._listener.closed_later(self._transport)
 
     def pause_writing(self) -> None:
         self._answers.paused = True
@@ -214,7 +216,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _wait_in_backlog(self) -> None:
         self._in_backlog = True
-        self._listener.backlog.wait(self)
+        self._listener.backlog.wait(self.go_on)
 
     def go_on(self) -> None:
         """Its turn in the backlog has come."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from oncelog.broker.auth.sasl import SaslConfig, SaslState
 from oncelog.broker.net import refusals
 from oncelog.broker.net.answer_stream import UnreadAnswers
-from oncelog.broker.net.backlog import Backlog
+from oncelog.broker.net.backlog import CLOSINGS_A_TURN, HANDSHAKES_A_TURN, Backlog
 from oncelog.broker.net.connection import Connection
 from oncelog.broker.net.connection_quotas import ConnectionQuotas
 from oncelog.broker.net.request_memory import RequestMemory
@@ -53,6 +53,8 @@ class Listener:
         self.request_memory = request_memory if request_memory is not None else RequestMemory(max_frame_bytes, handler.clock.monotonic_ms)
         self.unread = unread if unread is not None else UnreadAnswers(UNREAD_BYTES)
         self.backlog = backlog if backlog is not None else Backlog()
+        self._closings = Backlog(CLOSINGS_A_TURN, 1)
+        self.handshake_steps = Backlog(HANDSHAKES_A_TURN, 1)
         self.connections: set[Connection] = set()
         self.handshakes: set[TlsLayer] = set()
         self.tls_buffer = memoryview(bytearray(TLS_BUFFER_BYTES if tls is not None else 0))
@@ -125,6 +127,13 @@ class Listener:
         if self._empty is not None and not self.connections and not self._empty.done():
             self._empty.set_result(None)
 
+    def closed_later(self, transport: asyncio.Transport | None) -> bool:
+        """The client has gone. Whether `transport` stays open for now: when many go at once, it is closed in a later turn."""
+        if transport is None or self._closings.takes_another():
+            return False
+        self._closings.wait(transport.close)
+        return True
+
     def new_sasl_state(self) -> SaslState | None:
         return SaslState(self._sasl) if self._sasl is not None else None
 
@@ -143,4 +152,4 @@ class Listener:
         for connection in list(self.connections):
             since = connection.idle_since()
             if since is not None and now_ms - since > idle_ms:
-                connection.abort()
+                self._closings.wait(connection.abort)

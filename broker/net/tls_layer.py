@@ -68,11 +68,16 @@ class TlsLayer(asyncio.BufferedProtocol):
         if self._failed:
             return
         self._incoming.write(self._listener.tls_buffer[:nbytes])
-        if self._established or self._shake_hands():
+        if self._established:
+            self._deliver()
+        elif self._socket is not None and not self._listener.handshake_steps.takes_another():
+            self._socket.pause_reading()  # nothing more of it until its turn has come
+            self._listener.handshake_steps.wait(self._go_on)
+        elif self._shake_hands():
             self._deliver()
 
     def eof_received(self) -> bool:
-        return False
+        return self._listener.closed_later(self._socket)
 
     def pause_writing(self) -> None:
         if self._established:
@@ -83,6 +88,14 @@ class TlsLayer(asyncio.BufferedProtocol):
             self._connection.resume_writing()
 
     # -- handshake
+
+    def _go_on(self) -> None:
+        """The turn of this handshake has come; its client may have gone meanwhile."""
+        if self._socket is None or self._socket.is_closing():
+            return
+        self._socket.resume_reading()
+        if self._shake_hands():
+            self._deliver()
 
     def _shake_hands(self) -> bool:
         """Whether the handshake is done."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from oncelog.broker.auth.authorizer import Authorizer
@@ -83,6 +84,31 @@ class Running:
         self.thread.join(5)
         self.loop.run_until_complete(asyncio.sleep(0))
         self.loop.close()
+
+    def in_one_turn(self, happen: Callable[[], None]) -> None:
+        """What `happen` does to its sockets, the listener hears of all at once."""
+        held, go_on = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            held.set()
+            assert go_on.wait(10)
+
+        self.loop.call_soon_threadsafe(hold)
+        assert held.wait(10)
+        happen()
+        go_on.set()
+
+    def count_turns(self) -> Callable[[], int]:
+        """Has the loop count its turns from now on; the call says how many there have been."""
+        turns = 0
+
+        def turn() -> None:
+            nonlocal turns
+            turns += 1
+            self.loop.call_soon(turn)
+
+        self.loop.call_soon_threadsafe(turn)
+        return lambda: turns
 
     def client(self, **security: Any) -> WireClient:
         return WireClient("127.0.0.1", self.listener.port, security=Security(**security), timeout_s=5)

@@ -8,7 +8,8 @@ import struct
 
 import pytest
 from oncelog.broker.auth.sasl import SaslConfig, SaslState
-from oncelog.broker.net.answer_line import MAX_PENDING_ANSWERS
+from oncelog.broker.net.answer_line import MAX_PENDING_ANSWERS, AnswerLine
+from oncelog.broker.net.connection import Connection
 from oncelog.broker.net.request_memory import FREE_BYTES
 from support.wire_without_socket import Wire, frames
 
@@ -164,6 +165,20 @@ def test_a_lost_connection_drops_what_was_parked() -> None:
         assert wire.answers() == []
 
     asyncio.run(scenario())
+
+
+def test_a_lost_connection_leaves_nothing_to_the_collector() -> None:
+    """Ten thousand that end at once would keep it busy for 40 ms."""
+    gc.collect()
+    gc.disable()
+    try:
+        wire = Wire()
+        wire.feed(frames(b"a"))
+        wire.connection.connection_lost(None)
+        del wire
+        assert not [one for one in gc.get_objects() if isinstance(one, Connection | AnswerLine)]
+    finally:
+        gc.enable()
 
 
 def test_a_frame_behind_a_blocking_request_waits_and_is_the_last_that_is_read() -> None:

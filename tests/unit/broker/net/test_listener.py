@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from oncelog.broker.commands.client.sasl import conversation
 from oncelog.broker.commands.client.wire import ConnectFailure, WireClient
 from oncelog.broker.commands.ready import ready
 from oncelog.broker.net import refusals
+from oncelog.broker.net.backlog import CLOSINGS_A_TURN
 from oncelog.broker.net.connection import Connection
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -229,6 +231,32 @@ def test_closing_waits_for_the_end_of_every_connection() -> None:
         assert running.listener.connections
         running.close()
         assert not running.listener.connections
+
+
+@pytest.mark.parametrize("why", ["clients leave", "idle"])
+def test_a_crowd_is_closed_in_several_turns(why: str) -> None:
+    running, gone = Running(security="PLAINTEXT"), Counter[int]()
+    count, turn, listener = 3 * CLOSINGS_A_TURN, running.count_turns(), running.listener
+    lost = listener.closed
+
+    def closed(connection: Connection) -> None:
+        gone[turn()] += 1
+        lost(connection)
+
+    listener.closed = closed  # type: ignore[method-assign]
+    try:
+        with contextlib.ExitStack() as open_sockets:
+            crowd = [open_sockets.enter_context(socket.create_connection(("127.0.0.1", listener.port), 10)) for _ in range(count)]
+            wait_until(lambda: len(listener.connections) == count)
+            if why == "idle":
+                running.loop.call_soon_threadsafe(listener.reap_idle, float("inf"), 0.0)
+            else:
+                running.in_one_turn(lambda: [one.close() for one in crowd] and None)
+            wait_until(lambda: not listener.connections)
+    finally:
+        running.close()
+    assert sum(gone.values()) == count
+    assert max(gone.values()) <= CLOSINGS_A_TURN
 
 
 def test_a_client_over_tls_that_does_not_read_is_counted(pem: Path) -> None:

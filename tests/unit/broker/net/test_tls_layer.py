@@ -6,6 +6,7 @@ import contextlib
 import socket
 import ssl
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from oncelog.broker.commands.ready import ready
 from oncelog.broker.net import refusals, tls_layer
+from oncelog.broker.net.backlog import HANDSHAKES_A_TURN
 from support.certificates import Authority, openssl
 from support.process import wait_until
 from support.secured_listener import Running, users
@@ -169,3 +171,51 @@ def test_ready_speaks_tls_and_shows_a_certificate(
     assert ready(bootstrap=address, ca=authority.certificate) == 1
     assert ready(bootstrap=address) == 1
     assert "does not serve" in capsys.readouterr().err
+
+
+def test_a_crowd_of_handshakes_takes_several_turns(
+    start: Callable[..., Running], authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that begin at once are taken a few a turn, and each goes on where it was."""
+    running, shaken = start("none"), Counter[int]()
+    turn, shake = running.count_turns(), tls_layer.TlsLayer._shake_hands
+
+    def counted(layer: tls_layer.TlsLayer) -> bool:
+        shaken[turn()] += 1
+        return shake(layer)
+
+    monkeypatch.setattr(tls_layer.TlsLayer, "_shake_hands", counted)
+    context = client(authority, ssl.TLSVersion.TLSv1_3)
+    with contextlib.ExitStack() as open_sockets:
+        crowd = [open_sockets.enter_context(socket.create_connection(("127.0.0.1", running.listener.port), 10)) for _ in range(40)]
+        wait_until(lambda: len(running.listener.handshakes) == len(crowd))
+        bios = [(ssl.MemoryBIO(), ssl.MemoryBIO()) for _ in crowd]
+        layers = [context.wrap_bio(*pair, server_hostname="localhost") for pair in bios]
+
+        def begin() -> None:
+            for one, layer, (_, outgoing) in zip(crowd, layers, bios, strict=True):
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    layer.do_handshake()
+                one.sendall(outgoing.read())
+
+        running.in_one_turn(begin)
+        for one, layer, (incoming, outgoing) in zip(crowd, layers, bios, strict=True):
+            while True:
+                try:
+                    layer.do_handshake()
+                except ssl.SSLWantReadError:
+                    incoming.write(one.recv(1 << 16))
+                else:
+                    break
+            layer.write(bytes.fromhex("0000000a 0012 0000 00000007 ffff"))
+            one.sendall(outgoing.read())
+        for one, layer, (incoming, _) in zip(crowd, layers, bios, strict=True):
+            answer = b""
+            while not answer:
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    answer = layer.read(8)
+                if not answer:
+                    incoming.write(one.recv(1 << 16))
+            assert answer[4:] == bytes.fromhex("00000007")
+    assert max(shaken.values()) <= HANDSHAKES_A_TURN
+    assert sum(shaken.values()) >= 2 * len(crowd)

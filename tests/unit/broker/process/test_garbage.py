@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from oncelog.broker.process import garbage
-from oncelog.broker.process.garbage import FREEZES, LONG_SECONDS, ShortCollections
+from oncelog.broker.process.garbage import FREEZES, LONG_SECONDS, ShortCollections, keep_collections_short
 
 pytestmark = pytest.mark.unit
 
@@ -71,3 +71,24 @@ def test_cycles_among_the_survivors_go_in_the_end(collect: object) -> None:
     for _ in range(FREEZES):
         collect(LONG_SECONDS * 2)
     assert gone() is None
+
+
+@pytest.mark.usefixtures("collect")
+def test_a_crowd_of_new_objects_is_looked_at_in_portions() -> None:
+    """By whatever collection, but those of everything: they are seldom, and followed by a freeze when long."""
+    looked_at: list[int] = []
+
+    def count(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] < 2:
+            looked_at.append(sum(len(gc.get_objects(young)) for young in range(info["generation"] + 1)))
+
+    thresholds = gc.get_threshold()
+    try:
+        gc.collect()
+        keep_collections_short()
+        gc.callbacks[:] = [count]
+        crowd = [[index] for index in range(300_000)]
+    finally:
+        gc.set_threshold(*thresholds)
+    assert len(crowd) > sum(looked_at) / 3
+    assert max(looked_at) < 60_000
