@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from oncelog.broker.auth.sasl import SaslState
     from oncelog.broker.auth.scram import ScramCredentials
     from oncelog.broker.fetching.sessions import FetchSessions
-    from oncelog.broker.net.dispatch import ApiRegistry
     from oncelog.broker.net.turns import Turns
     from oncelog.broker.settings.broker import BrokerConfig
     from oncelog.broker.settings.client_quotas import ClientQuotas
@@ -44,6 +43,14 @@ class ConnectionFacts(Protocol):
     def turned_away(self, what: str, **facts: object) -> None: ...
 
     def authenticated(self, principal: str) -> None: ...
+
+
+class ServedApis(Protocol):
+    """What ApiVersions tells (`net/dispatch.py`)."""
+
+    def advertised(self) -> list[tuple[int, int, int]]: ...
+
+    def version_range(self, key: int) -> tuple[int, int]: ...
 
 
 class BrokerContext:
@@ -81,7 +88,7 @@ class BrokerContext:
     dynamic_configs: DynamicConfig
     client_quotas: ClientQuotas
     scram_credentials: ScramCredentials
-    apis: ApiRegistry
+    apis: ServedApis
     metadata: MetadataCache
     turns: Turns
 

@@ -61,6 +61,7 @@ class Broker:
         self.config = config
         self._files = files if files is not None else shares(DEFAULT_FILES)
         self.listeners: list[Listener] = []
+        self.apis = ApiRegistry(unstable=config.server.unstable_api_versions or config.txn.two_phase_commit_enable)
         self.context = BrokerContext()
         self.wakeups = Wakeups(self.tick)
         self._next_maintenance_ms = 0.0
@@ -88,9 +89,9 @@ class Broker:
         context.env, context.config, context.logs = env, config, self.logs
         context.node_id, context.cluster_id = self.logs.node_id, self.logs.cluster_id
         context.store = self.logs.store
-        context.apis = ApiRegistry(unstable=config.server.unstable_api_versions or config.txn.two_phase_commit_enable)
+        context.apis = self.apis
         context.fetch_sessions = FetchSessions(config.server.fetch_session_slots, env.random)
-        context.metadata = MetadataCache(self.logs.topics)
+        context.metadata = MetadataCache(self.logs.topics, context.node_id)
         context.turns = Turns()
         self._build_security()
         self._build_coordinators()
@@ -134,7 +135,7 @@ class Broker:
     async def start(self) -> None:
         """Recover, then accept. Raises OSError, KafkaError."""
         self.recover()
-        handler = RequestHandler(self.context)
+        handler = RequestHandler(self.context, self.apis)
         shared = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         server = self.config.server
         limit = server.queued_max_request_bytes if server.queued_max_request_bytes > 0 else server.max_frame_bytes

@@ -34,8 +34,8 @@ def handle(body: memoryview, ctx: RequestContext) -> list[bytes]:
     """The table, in the form of the version asked for."""
     version = ctx.api_version
     if version < 0:
-        own = ctx.broker.apis.declaration(ApiKey.API_VERSIONS)
-        return [_int16(ErrorCode.UNSUPPORTED_VERSION) + _int32(1) + _range(own.key, own.min_version, ctx.broker.apis.max_version(own))]
+        own = ctx.broker.apis.version_range(ApiKey.API_VERSIONS)
+        return [_int16(ErrorCode.UNSUPPORTED_VERSION) + _int32(1) + _range(ApiKey.API_VERSIONS, *own)]
     if version >= 3 and not _has_valid_software(body):
         return [_pack(version, ErrorCode.INVALID_REQUEST, [], None)]
     if ctx.connection.sasl is not None:

@@ -113,9 +113,10 @@ class ApiRegistry:
         """Everything that is answered, in ascending order of keys."""
         return [self._declared[key] for key in sorted(self._declared)]
 
-    def declaration(self, key: int) -> Api:
-        """What the handler of `key` declares. Raises KeyError."""
-        return self._declared[key]
+    def version_range(self, key: int) -> tuple[int, int]:
+        """(lowest, highest) version that requests with `key` may have. Raises KeyError."""
+        declared = self._declared[key]
+        return declared.min_version, self.max_version(declared)
 
     def find(self, key: int, version: int) -> Api:
         """The API that serves (key, version). Raises CloseConnection for what is not served."""

@@ -11,7 +11,7 @@ from oncelog.broker.auth.tokens import take_bare_token
 from oncelog.broker.context import BrokerContext, RequestContext
 from oncelog.broker.net.answer_stream import Pieces
 from oncelog.broker.net.connection import Connection
-from oncelog.broker.net.dispatch import Answer, Api, CloseConnection
+from oncelog.broker.net.dispatch import Answer, Api, ApiRegistry, CloseConnection
 from oncelog.broker.net.splitting import handled_in_turns, split_of
 from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol.api_keys import ApiKey
@@ -30,11 +30,11 @@ _API_VERSIONS = int(ApiKey.API_VERSIONS)
 class RequestHandler:
     """Serves the requests of all connections of one broker."""
 
-    def __init__(self, broker: BrokerContext) -> None:
+    def __init__(self, broker: BrokerContext, apis: ApiRegistry) -> None:
         self._broker = broker
-        self._apis = broker.apis
+        self._apis = apis
         self.clock: Clock = broker.env.clock
-        self._api_versions_max = self._apis.max_version(self._apis.declaration(ApiKey.API_VERSIONS))
+        self._api_versions_max = apis.version_range(ApiKey.API_VERSIONS)[1]
 
     def handle(self, frame: memoryview, connection: Connection) -> Reply[Pieces]:
         """The answer to one frame: buffers (none: nothing is sent), now or later.

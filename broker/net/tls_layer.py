@@ -13,14 +13,14 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from oncelog.broker.net import refusals
 from oncelog.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
+    from oncelog.broker.net.backlog import Backlog
     from oncelog.broker.net.connection import Connection
-    from oncelog.broker.net.listener import Listener
 
 HANDSHAKE_SECONDS = 30.0  # librdkafka has given up by then (`socket.connection.setup.timeout.ms`)
 LINGER_SECONDS = 2.0  # for a client to read why its handshake failed
@@ -28,10 +28,25 @@ SENT_AT_ONCE = 256 << 10
 _PLAIN_TEXT = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG"})
 
 
+class SecuredListener(Protocol):
+    """What is needed of `Listener`. `tls_buffer`: where all its sockets receive into."""
+
+    name: str
+    handshakes: set[TlsLayer]
+    handshake_steps: Backlog
+    tls_buffer: memoryview
+
+    def accepted(self, host: str) -> bool: ...
+
+    def gone(self, host: str) -> None: ...
+
+    def closed_later(self, transport: asyncio.Transport | None) -> bool: ...
+
+
 class TlsLayer(asyncio.BufferedProtocol):
     """Made by the listener for each accepted socket; `connection` hears of it once the handshake is done."""
 
-    def __init__(self, context: ssl.SSLContext, listener: Listener, connection: Connection) -> None:
+    def __init__(self, context: ssl.SSLContext, listener: SecuredListener, connection: Connection) -> None:
         self._listener = listener
         self._connection = connection
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()

@@ -13,7 +13,7 @@ from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import Any, Final
 
-from oncelog.protocol.messages import schemas
+import oncelog.protocol.messages.schemas as schemas
 from oncelog.protocol.messages.classes import Field, make_class
 
 _PRIVATE_NAME: Final = "oncelog.protocol._kafka_python_fields"

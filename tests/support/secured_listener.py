@@ -53,7 +53,7 @@ class Running:
         self.context.env = system_env()
         self.context.store = Store()  # type: ignore[assignment]
         self.context.config = load({})
-        self.context.apis = ApiRegistry()
+        self.context.apis = apis = ApiRegistry()
         self.context.authorizer = Authorizer(self.context.store, ("User:alice", "User:CN=localhost"))
         self.context.scram_credentials = credentials = ScramCredentials(self.context.store)
         for mechanism in ScramMechanism:
@@ -66,7 +66,7 @@ class Running:
         mapper = principal_mapper(("DEFAULT",))
         self.listener = Listener(
             ListenerConfig("L", "127.0.0.1", 0, security),
-            RequestHandler(self.context),
+            RequestHandler(self.context, apis),
             max_frame_bytes=1 << 20,
             quotas=quotas or ConnectionQuotas(),
             tls=server_context(tls, "L") if tls else None,

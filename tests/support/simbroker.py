@@ -176,7 +176,7 @@ class SimCluster:
         flusher = TimedFlusher(self.loop, self.chance)
         broker = Broker(env, DATA, self.config, flusher)
         broker.recover()
-        self._handler = RequestHandler(broker.context)
+        self._handler = RequestHandler(broker.context, broker.apis)
         limit = self.config.server.max_frame_bytes
         self._listener = Listener(self.config.listeners[0], self._handler, max_frame_bytes=limit, quotas=ConnectionQuotas())
         self.broker = broker
@@ -209,7 +209,7 @@ class SimCluster:
         self.fs.dead = True
         if self.broker is not None:
             with contextlib.suppress(Died):  # a pass of the cleaner under way ends here, not when Python collects it
-                self.broker.logs._upkeep.cleaner.close()
+                self.broker.logs.chores.cleaner.close()
         self.broker = None
         if self._ticking is not None:
             self._ticking.cancel()
