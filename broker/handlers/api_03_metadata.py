@@ -31,7 +31,7 @@ from oncelog.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
-    from oncelog.storage.directory.topic import Topic
+    from oncelog.protocol.topics import Topic
 
 _NO_ID = uuid.UUID(int=0)
 TOPICS_A_TURN = 500
@@ -58,8 +58,9 @@ def _answer(req: messages.MetadataRequest, key: Key | None, ctx: RequestContext)
     cache, version = ctx.broker.metadata, ctx.api_version
     making = Settling()
     topics, cacheable = yield from _topics(req, ctx, making)
+    host, port = ctx.broker.endpoint_for(ctx.connection)
     answer = messages.MetadataResponse(
-        brokers=cache.brokers(ctx),
+        brokers=[messages.MetadataResponse.MetadataResponseBroker(node_id=ctx.broker.node_id, host=host, port=port, rack=None)],
         cluster_id=ctx.broker.cluster_id,
         controller_id=ctx.broker.node_id,
         topics=[],
@@ -100,7 +101,7 @@ def _topics(req: messages.MetadataRequest, ctx: RequestContext, making: Settling
 
 
 def _known(topic: Topic, req: messages.MetadataRequest, ctx: RequestContext) -> bytes:
-    return ctx.broker.metadata.topic(ctx, topic, _operations(topic.name, req, ctx))
+    return ctx.broker.metadata.topic(ctx.api_version, topic, _operations(topic.name, req, ctx))
 
 
 def _operations(name: str, req: messages.MetadataRequest, ctx: RequestContext) -> int:

@@ -37,7 +37,7 @@ def handle(req: messages.OffsetCommitRequest, ctx: RequestContext) -> Reply[mess
         for partition in topic.partitions:
             place = TopicPartition(name, partition.partition_index)
             error = refusal
-            if error is ErrorCode.NONE and not ctx.broker.logs.has_partition(place):
+            if error is ErrorCode.NONE and not ctx.broker.logs.topics.has_partition(place):
                 error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if error is not ErrorCode.NONE:
                 verdicts[(position, place.partition)] = error

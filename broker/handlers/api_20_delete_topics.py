@@ -24,7 +24,7 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from oncelog.storage.directory.topic import Topic
+    from oncelog.protocol.topics import Topic
 
 _FIRST_BY_ID = 6
 _FIRST_WITH_DISABLED_ERROR = 3
@@ -65,7 +65,7 @@ def _sort_out(asked: list[tuple[str | None, uuid.UUID | None]], ctx: RequestCont
     found: list[tuple[Topic, bool]] = []
     names = Counter(name for name, topic_id in asked if name is not None and topic_id is None)
     ids = Counter(topic_id for name, topic_id in asked if topic_id is not None and name is None)
-    registry = ctx.broker.logs.topics
+    topics = ctx.broker.logs.topics
     nameless = [each for each in asked if each == (None, None)]  # told as often as they are there
     for name, topic_id in (*nameless, *dict.fromkeys(each for each in asked if each != (None, None))):
         if name is not None and topic_id is not None:
@@ -77,7 +77,7 @@ def _sort_out(asked: list[tuple[str | None, uuid.UUID | None]], ctx: RequestCont
         elif topic_id is not None and ids[topic_id] > 1:
             refused.append(_Outcome(None, topic_id, ErrorCode.INVALID_REQUEST, "Duplicate topic id."))
         else:
-            topic = registry.by_id(topic_id) if topic_id is not None else registry.get(name or "")
+            topic = topics.by_id(topic_id) if topic_id is not None else topics.get(name or "")
             if topic is None:
                 refused.append(_unknown(name, topic_id, ctx))
             else:

@@ -113,7 +113,7 @@ def _refused(ctx: RequestContext, partitions: list[TopicPartition], *, authorize
             partition.topic in INTERNAL_TOPICS or not ctx.authorize(AclOperation.WRITE, ResourceType.TOPIC, partition.topic)
         ):
             unauthorized[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        elif not ctx.broker.logs.has_partition(partition):
+        elif not ctx.broker.logs.topics.has_partition(partition):
             unknown[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return unauthorized | unknown
 

@@ -54,7 +54,7 @@ def _refusal(req: messages.TxnOffsetCommitRequest, ctx: RequestContext) -> Error
 def _topic_refusal(place: TopicPartition, ctx: RequestContext) -> ErrorCode:
     if not ctx.authorize(AclOperation.READ, ResourceType.TOPIC, place.topic):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    return ErrorCode.NONE if ctx.broker.logs.has_partition(place) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE if ctx.broker.logs.topics.has_partition(place) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _commit(req: messages.TxnOffsetCommitRequest, ctx: RequestContext, offsets: dict[TopicPartition, OffsetToCommit]) -> Reply[_Verdicts]:

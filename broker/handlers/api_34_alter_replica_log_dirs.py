@@ -35,4 +35,4 @@ def _move(path: str, partition: TopicPartition, ctx: RequestContext) -> ErrorCod
         return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     if path.rstrip("/") != str(ctx.broker.logs.data_dir):
         return ErrorCode.LOG_DIR_NOT_FOUND
-    return ErrorCode.NONE if ctx.broker.logs.has_partition(partition) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE if ctx.broker.logs.topics.has_partition(partition) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

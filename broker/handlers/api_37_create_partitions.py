@@ -53,7 +53,7 @@ def _grow(ctx: RequestContext, topic: messages.CreatePartitionsRequest.CreatePar
     """`growing` None: checks only. Raises KafkaError 3, 29, 37, 39, 44 (`ReplicationControlManager.createPartitions`)."""
     if not may_topic(ctx, AclOperation.ALTER, topic.name):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    found = ctx.broker.logs.topics.wanted(topic.name)
+    found = ctx.broker.logs.registry.wanted(topic.name)
     if found is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     present = found.partitions

@@ -60,6 +60,6 @@ def _partition(partition: TopicPartition, ctx: RequestContext) -> _Result.Partit
     error, message = ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED
     if ctx.broker.logs.topics.get(partition.topic) is None:
         error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {partition.topic}"
-    elif not ctx.broker.logs.has_partition(partition):
+    elif not ctx.broker.logs.topics.has_partition(partition):
         error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {partition}"
     return _Result.PartitionResult(partition_id=partition.partition, error_code=error, error_message=message)

@@ -51,7 +51,7 @@ def _verdict(partition: TopicPartition, replicas: list[int] | None, ctx: Request
     """As `ReplicationControlManager.alterPartitionReassignments` and its `validateManualPartitionAssignment`."""
     if ctx.broker.logs.topics.get(partition.topic) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {partition.topic}."
-    if not ctx.broker.logs.has_partition(partition):
+    if not ctx.broker.logs.topics.has_partition(partition):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {partition.topic}:{partition.partition}."
     if replicas is None:
         return ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None

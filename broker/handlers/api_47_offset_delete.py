@@ -32,7 +32,7 @@ def handle(req: messages.OffsetDeleteRequest, ctx: RequestContext) -> Reply[mess
             place = TopicPartition(topic.name, partition.partition_index)
             if not may_topic(ctx, AclOperation.READ, topic.name):
                 verdicts[place] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif not ctx.broker.logs.has_partition(place):
+            elif not ctx.broker.logs.topics.has_partition(place):
                 verdicts[place] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 places.append(place)

@@ -57,7 +57,7 @@ def _page(ctx: RequestContext, name: str, first: int, limit: int) -> tuple[_Topi
     end = min(found.partitions, first + limit)
     topic = _topic(name, ErrorCode.NONE, operations)
     topic.topic_id = found.topic_id
-    epochs = ctx.broker.logs.leader_epochs(name)
+    epochs = ctx.broker.logs.topics.leader_epochs(name)
     topic.partitions = [_partition(partition, ctx.broker.node_id, epochs.get(partition, 0)) for partition in range(first, end)]
     return topic, end if end < found.partitions else None
 

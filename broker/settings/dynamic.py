@@ -36,6 +36,7 @@ from oncelog.broker.topics.names import topic_name_problem
 from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.protocol.config_def import ConfigType, Option, parse_config
 from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.topics import Topic, Topics
 from oncelog.storage.config import LogConfig
 
 SECTIONS = {
@@ -58,11 +59,10 @@ class Store(Protocol):
     def put(self, section: str, key: str, value: Any) -> None: ...
 
 
-class Topics(Protocol):
+class TopicConfigs(Protocol):
     """What is needed of `LogManager`."""
 
-    @property
-    def topics(self) -> Any: ...
+    topics: Topics
 
     def alter_topic_configs(self, name: str, configs: dict[str, str]) -> None: ...
 
@@ -70,7 +70,7 @@ class Topics(Protocol):
 class DynamicConfig:
     """Settings by resource. `static`: values given at the start by Kafka's names; `classes`: the settings classes of the broker."""
 
-    def __init__(self, store: Store, logs: Topics, static: Mapping[str, str], classes: Iterable[Any], node_id: int) -> None:
+    def __init__(self, store: Store, logs: TopicConfigs, static: Mapping[str, str], classes: Iterable[Any], node_id: int) -> None:
         self._store = store
         self._logs = logs
         self._node = str(node_id)
@@ -321,7 +321,7 @@ class DynamicConfig:
             entries.append(entry_of(key, declared, value, synonyms))
         return entries
 
-    def _existing_topic(self, name: str) -> Any:
+    def _existing_topic(self, name: str) -> Topic:
         problem = topic_name_problem(name)
         if problem is not None:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {problem}")

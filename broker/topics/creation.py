@@ -18,6 +18,6 @@ def check_new_topic(name: str, logs: LogManager) -> None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {problem}")
     if logs.has_name(name):
         raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    alike = logs.topics.alike(name)
+    alike = logs.registry.alike(name)
     if alike is not None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {alike}")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from oncelog.protocol import messages
 from oncelog.protocol.hot.metadata import pack_metadata_topic
 from oncelog.protocol.names import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
-    from oncelog.broker.context import RequestContext
-    from oncelog.storage.directory.topic import Topic, Topics
+    from oncelog.protocol.topics import Topic, Topics
 
 NOT_REQUESTED = -(2**31)  # the authorized operations of a topic
 MAX_ENTRIES = 256
@@ -23,22 +21,22 @@ Key = tuple[int, bytes, tuple[str, int]]  # version, request body, endpoint
 class MetadataCache:
     """Answers by `Key`, for as long as the registry's generation stays."""
 
-    def __init__(self, topics: Topics) -> None:
+    def __init__(self, topics: Topics, node_id: int) -> None:
         self._topics = topics
+        self._node_id = node_id
         self._generation = -1
         self._bytes = 0
         self._answers: OrderedDict[Key, bytes] = OrderedDict()
         self._packed: dict[tuple[int, str], tuple[Topic, bytes]] = {}
 
-    def topic(self, ctx: RequestContext, topic: Topic, operations: int) -> bytes:
-        """A topic as an answer tells it, its partitions all led by this broker."""
-        version = ctx.api_version
+    def topic(self, version: int, topic: Topic, operations: int) -> bytes:
+        """A topic as an answer of that version tells it, its partitions all led by this broker."""
         if operations != NOT_REQUESTED:
-            return _packed(ctx, topic, operations)
+            return self._pack(version, topic, operations)
         kept = self._packed.get((version, topic.name))
         if kept is not None and kept[0] is topic:
             return kept[1]
-        packed = _packed(ctx, topic, operations)
+        packed = self._pack(version, topic, operations)
         if len(self._packed) >= MAX_TOPICS:
             self._packed.clear()
         self._packed[version, topic.name] = (topic, packed)
@@ -63,21 +61,8 @@ class MetadataCache:
             _key, dropped = self._answers.popitem(last=False)
             self._bytes -= len(dropped)
 
-    def brokers(self, ctx: RequestContext) -> list[messages.MetadataResponse.MetadataResponseBroker]:
-        """This broker, at the address that the client can dial."""
-        host, port = ctx.broker.endpoint_for(ctx.connection)
-        return [messages.MetadataResponse.MetadataResponseBroker(node_id=ctx.broker.node_id, host=host, port=port, rack=None)]
-
-
-def _packed(ctx: RequestContext, topic: Topic, operations: int) -> bytes:
-    return pack_metadata_topic(
-        ctx.api_version,
-        0,
-        topic.name,
-        topic.topic_id.bytes,
-        topic.name in INTERNAL_TOPICS,
-        topic.partitions,
-        ctx.broker.node_id,
-        operations,
-        ctx.broker.logs.leader_epochs(topic.name),
-    )
+    def _pack(self, version: int, topic: Topic, operations: int) -> bytes:
+        internal, epochs = topic.name in INTERNAL_TOPICS, self._topics.leader_epochs(topic.name)
+        return pack_metadata_topic(
+            version, 0, topic.name, topic.topic_id.bytes, internal, topic.partitions, self._node_id, operations, epochs
+        )

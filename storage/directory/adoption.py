@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from oncelog.storage.directory.topic import TOPIC_FILE, Topic, read_topic_file, with_fixed_configs
+from oncelog.protocol.topics import Topic
+from oncelog.storage.directory.topic import TOPIC_FILE, read_topic_file, with_fixed_configs
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files.checkpoints import PARTITION_METADATA, read_topic_id
 from oncelog.storage.moving import kafka_topics

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.primitives import uuid_to_kafka
+from oncelog.protocol.topics import Topic
 from oncelog.storage.directory.adoption import PARTITION_FOLDER
-from oncelog.storage.directory.topic import TOPIC_FILE, Topic
+from oncelog.storage.directory.topic import TOPIC_FILE
 from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files.checkpoints import PARTITION_METADATA, read_topic_id, topic_id_text
 from oncelog.storage.log.flush import FlushJob, Offload

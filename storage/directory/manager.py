@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,12 +20,13 @@ from typing import TypeVar
 from oncelog.protocol.config_def import parse_config
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.topics import Topic, Topics
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.adoption import has_topic_files
 from oncelog.storage.directory.folders import FolderMaker, NewFolder, PartitionFolders
 from oncelog.storage.directory.identity import DEFAULT_NODE_ID, settle
 from oncelog.storage.directory.opening import close_logs, lock, read_checkpoints, sync_all, take_clean_marker, tell_checkpoints
-from oncelog.storage.directory.topic import Topic, topic_file, with_configs
+from oncelog.storage.directory.topic import topic_file, with_configs
 from oncelog.storage.directory.topic_files import TopicFiles
 from oncelog.storage.directory.topics import TopicRegistry
 from oncelog.storage.env import Env
@@ -66,7 +67,8 @@ class LogManager:
         self.flusher = flusher
         self.node_id = DEFAULT_NODE_ID if node_id is None else node_id
         self.cluster_id = cluster_id or ""
-        self.topics = TopicRegistry(env.fs, data_dir, flusher)
+        self.registry = TopicRegistry(env.fs, data_dir, flusher)
+        self.topics: Topics = self.registry  # for who only reads
         self.store: MetadataStore
         self.descriptors = Descriptors(env.fs, max_open_files)
         self.on_topic_deleted: list[Callable[[str], None]] = []
@@ -78,8 +80,7 @@ class LogManager:
         self.folders = PartitionFolders(env, data_dir, self.offload)
         self.topic_files = TopicFiles(env.fs, self.folders.of, self.offload)
         self._configs: dict[str, LogConfig] = {}
-        self._leader_epochs: dict[str, dict[int, int]] = {}
-        self._upkeep = Chores(self)
+        self.chores = Chores(self)
         self._clean = False
         self._stopped = False
 
@@ -94,20 +95,20 @@ class LogManager:
         fs.mkdir(self.data_dir)
         self._lock = lock(fs, self.data_dir)
         had_metadata = stood(fs, self.data_dir / METADATA)
-        expected = self.topics.stood() or (not had_metadata and has_topic_files(self.data_dir, fs))
+        expected = self.registry.stood() or (not had_metadata and has_topic_files(self.data_dir, fs))
         self.store = MetadataStore(self.env, self.data_dir, expected=expected, accept_data_loss=self._accept_data_loss)
         self.cluster_id, self.node_id = settle(self.env, self.data_dir, self.store, self._asked_cluster_id, self._asked_node_id)
         self._clean = take_clean_marker(fs, self.data_dir)
-        self.topics.load(expected=had_metadata or expected)
+        self.registry.load(expected=had_metadata or expected)
         self._load_logs(had_metadata)
-        self.topic_files.put(self.topics.all(), self.topics.file_generation)
-        self._upkeep.started()
+        self.topic_files.put(self.topics.all(), self.registry.file_generation)
+        self.chores.started()
 
     def _load_logs(self, had_metadata: bool) -> None:
         fs = self.env.fs
         checkpointed = read_checkpoints(fs, self.data_dir, clean=self._clean)
-        if tell_checkpoints(fs, self.data_dir, checkpointed, stood=had_metadata, is_here=self.has_partition):
-            self._upkeep.segment_sealed()  # have them written soon
+        if tell_checkpoints(fs, self.data_dir, checkpointed, stood=had_metadata, is_here=self.topics.has_partition):
+            self.chores.segment_sealed()  # have them written soon
         self.folders.look()
         known = []
         syncs: list[Callable[[], None]] = []
@@ -133,21 +134,20 @@ class LogManager:
         log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered, syncs)
         if not exists:
             log.durability.unsynced_folders += [folder, self.data_dir]
-        log.durability.on_sealed = self._upkeep.segment_sealed
+        log.durability.on_sealed = self.chores.segment_sealed
         self._logs[tp] = log
-        if log.leader_epoch > 0:
-            self._leader_epochs.setdefault(tp.topic, {})[tp.partition] = log.leader_epoch
+        self.registry.has_leader_epoch(tp, log.leader_epoch)
 
     def stop(self) -> None:
         """Orderly stop: from here on no log takes anything; the clean marker is the last that is written, if every log could be closed."""
         self._stopped = True
-        self._upkeep.cleaner.close()
+        self.chores.cleaner.close()
         self.flusher.close()
         self.folders.rename_all()
         clean = close_logs(self.env.fs, self.data_dir, self.logs())
         self.descriptors.close()
         try:
-            self._upkeep.write_checkpoints(everything=True)
+            self.chores.write_checkpoints(everything=True)
             if clean:
                 checkpoints.write_clean_marker(self.env.fs, self.data_dir / checkpoints.CLEAN_MARKER)
         except OSError as error:
@@ -168,11 +168,6 @@ class LogManager:
         log = self._logs.get(topic_partition)
         return log if log is not None else self._first_use(topic_partition)
 
-    def has_partition(self, topic_partition: TopicPartition) -> bool:
-        """Is there such a partition? Cheaper than its log."""
-        topic = self.topics.get(topic_partition.topic)
-        return topic is not None and 0 <= topic_partition.partition < topic.partitions
-
     def _first_use(self, tp: TopicPartition) -> Log | None:
         topic = self.topics.get(tp.topic)
         if topic is None or not 0 <= tp.partition < topic.partitions or self._stopped:
@@ -180,13 +175,13 @@ class LogManager:
         folder, config = self.folders.path(tp), self.config_of(topic.name)
         log = new_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher)
         log.before_first_write = partial(self._make_folder, tp, topic)
-        log.durability.on_sealed = self._upkeep.segment_sealed
+        log.durability.on_sealed = self.chores.segment_sealed
         self._logs[tp] = log
         return log
 
     def _make_folder(self, tp: TopicPartition, topic: Topic) -> None:
         """Raises OSError."""
-        self._upkeep.before_first_write(tp)
+        self.chores.before_first_write(tp)
         self._make_last_folder(self.topics.get(tp.topic) or topic)
         if tp not in self.folders:
             self.folders.make(self._new_folder(tp, topic))
@@ -198,7 +193,7 @@ class LogManager:
             self.folders.make(self._new_folder(last, topic))
 
     def _new_folder(self, tp: TopicPartition, topic: Topic) -> NewFolder:
-        return NewFolder(self.folders.path(tp), topic.topic_id, topic_file(topic, self.topics.file_generation))
+        return NewFolder(self.folders.path(tp), topic.topic_id, topic_file(topic, self.registry.file_generation))
 
     def begin_first_writes(self, logs: Iterable[Log], done: Callable[[], None]) -> None:
         """Have the folders of logs that nobody wrote to made by another thread; then `done`. What fails will fail again at the write."""
@@ -222,10 +217,6 @@ class LogManager:
         """None when it is being deleted; a new one may have its name."""
         topic = self.topics.get(log.topic_partition.topic)
         return topic if topic is not None and topic.topic_id == log.topic_id else None
-
-    def leader_epochs(self, topic: str) -> Mapping[int, int]:
-        """Of the partitions whose leader epoch is not 0: those that were brought from a Kafka cluster, whose leaders have counted."""
-        return self._leader_epochs.get(topic, {})
 
     def size_bytes(self, topic_partition: TopicPartition) -> int:
         """Of a partition's segments."""
@@ -259,13 +250,13 @@ class LogManager:
         if self.folders.is_leaving(name):
             self.folders.rename_all()
         topic = self._new_topic(name, partitions, configs or {}, topic_id)
-        self._now(self.topics.put, topic)
+        self._now(self.registry.put, topic)
         return topic
 
     def begin_create_topic(self, name: str, partitions: int, configs: dict[str, str], done: Done) -> Topic:
         """The topic to be; `done` once it is there. Raises KafkaError 36, 37, 40 or 56, `done` is told of 56."""
         topic = self._new_topic(name, partitions, configs, None)
-        self.topics.begin_put(topic, _told(done))
+        self.registry.begin_put(topic, _told(done))
         return topic
 
     def _new_topic(self, name: str, partitions: int, configs: dict[str, str], topic_id: uuid.UUID | None) -> Topic:
@@ -279,7 +270,7 @@ class LogManager:
 
     def has_name(self, name: str) -> bool:
         """A topic has the name, will soon have it, or is still being deleted."""
-        return self.topics.wanted(name) is not None or self.topics.get(name) is not None or self.folders.is_leaving(name)
+        return self.registry.wanted(name) is not None or self.topics.get(name) is not None or self.folders.is_leaving(name)
 
     def begin_create_partitions(self, name: str, total: int, done: Done) -> None:
         """Grow a topic; `done` once the partitions are there. Raises KafkaError 3, 37 or 56, `done` is told of 56."""
@@ -290,11 +281,11 @@ class LogManager:
                 self._has_grown(topic)
             done(_storage_error(error) if error is not None else None)
 
-        self.topics.begin_put(topic, put)
+        self.registry.begin_put(topic, put)
 
     def _tell_folders(self, name: str) -> None:
         topic = self.topics.get(name)
-        self.topic_files.put([topic] if topic is not None else [], self.topics.file_generation)
+        self.topic_files.put([topic] if topic is not None else [], self.registry.file_generation)
 
     def _has_grown(self, topic: Topic) -> None:
         self._tell_folders(topic.name)
@@ -318,7 +309,7 @@ class LogManager:
         """Replace the overrides. Raises KafkaError 3, 40 or 56."""
         config = self._config(configs)
         before = self._existing(name)
-        self._now(self.topics.put, with_configs(before, configs))
+        self._now(self.registry.put, with_configs(before, configs))
         if not before.configs_known:
             _log.info("configs confirmed topic=%s", name)
         self._tell_folders(name)
@@ -343,15 +334,14 @@ class LogManager:
             else:
                 done(_storage_error(error))
 
-        self.topics.begin_remove(name, removed)
+        self.registry.begin_remove(name, removed)
 
     def _deleted(self, topic: Topic, done: Callable[[], None]) -> None:
         delay_ms = self._config(topic.configs).file_delete_delay_ms
         self._configs.pop(topic.name, None)
-        self._leader_epochs.pop(topic.name, None)
         for log in self._logs_of(topic):
             del self._logs[log.topic_partition]
-            self._upkeep.topic_deleted(log)
+            self.chores.topic_deleted(log)
             log.close_files()
             log.retire("the topic was deleted")
         for listener in self.on_topic_deleted:
@@ -359,7 +349,7 @@ class LogManager:
         self.folders.leave(topic.name, topic.partitions, delay_ms, done)
 
     def _existing(self, name: str) -> Topic:
-        topic = self.topics.wanted(name)
+        topic = self.registry.wanted(name)
         if topic is None or self.topics.get(name) is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
         return topic
@@ -384,12 +374,12 @@ class LogManager:
 
     def maintenance(self, now_ms: int) -> None:
         """One small piece of periodic work: checkpoints, expiry, retention, deletion, cleaning."""
-        self._upkeep.run(now_ms)
+        self.chores.run(now_ms)
 
     @property
     def cleaning(self) -> bool:
         """A log is being compacted: call `maintenance` again soon."""
-        return self._upkeep.cleaner.busy
+        return self.chores.cleaner.busy
 
 
 def _told(done: Done) -> Callable[[OSError | None], None]:

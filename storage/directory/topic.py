@@ -1,4 +1,4 @@
-"""One topic: as it is known, as its row stands in the registry, and as `oncelog.topic` tells it in each of its partition folders.
+"""One topic on disk: as its row stands in the registry, and as `oncelog.topic` tells it in each of its partition folders.
 
 That file is one framed row (`twin_file.py`) with the generation of the registry it was written at; Kafka ignores it. It is for the day both
 copies of the registry are gone, so nobody waits for it: a folder gets it when it is made, changes follow in the background.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
-import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from oncelog.protocol.primitives import uuid_from_kafka, uuid_to_kafka
+from oncelog.protocol.topics import Topic
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.files.twin_file import frame, parse_frame
@@ -24,31 +24,6 @@ TOPIC_FILE = "oncelog.topic"
 FIXED_CONFIGS = {CONSUMER_OFFSETS: {"cleanup.policy": "compact"}, TRANSACTION_STATE: {"cleanup.policy": "compact"}}
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """`configs` holds overrides only, as text. `configs_known` False: they were lost, so nothing may be deleted by them."""
-
-    name: str
-    topic_id: uuid.UUID
-    partitions: int
-    configs: dict[str, str] = field(default_factory=dict)
-    configs_known: bool = True
-
-
-class Topics(Protocol):
-    """The topics as whoever answers clients reads them: today from the registry (`topics.py`); a member of a cluster would read them from
-    an image of its metadata log, of which `generation` would be the offset."""
-
-    generation: int  # rises with every change
-
-    def get(self, name: str) -> Topic | None: ...
-
-    def by_id(self, topic_id: uuid.UUID) -> Topic | None: ...
-
-    def all(self) -> list[Topic]:
-        """By name."""
 
 
 def with_configs(topic: Topic, configs: dict[str, str]) -> Topic:

@@ -9,7 +9,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oncelog.storage.directory.topic import TOPIC_FILE, Topic, parse_topic_file, topic_file
+from oncelog.protocol.topics import Topic
+from oncelog.storage.directory.topic import TOPIC_FILE, parse_topic_file, topic_file
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files.damaged_file import DamagedFile
 

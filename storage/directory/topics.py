@@ -11,13 +11,15 @@ import json
 import logging
 import threading
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.topics import Topic
 from oncelog.storage.directory.adoption import adopt
-from oncelog.storage.directory.topic import Topic, decode_topic, encode_topic, with_fixed_configs
+from oncelog.storage.directory.topic import decode_topic, encode_topic, with_fixed_configs
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.files.twin_file import TwinFile, stood
@@ -55,12 +57,13 @@ class TopicRegistry:
         self._by_id: dict[uuid.UUID, Topic] = {}
         self._wanted: dict[str, Topic] = {}
         self._rows: dict[str, bytes] = {}  # of `_wanted`, as they stand in the file
+        self._leader_epochs: dict[str, dict[int, int]] = {}
         self._alike: dict[str, str] = {}  # names of `_wanted` with `_` for `.`
         self._pending: list[_Change] = []
         self._version = 0
         self._file_lock = threading.Lock()
         self._file_version = 0
-        self.generation = 0  # rises with every change, for caches of what was told about topics
+        self.generation = 0
 
     def get(self, name: str) -> Topic | None:
         return self._by_name.get(name)
@@ -71,6 +74,13 @@ class TopicRegistry:
     def all(self) -> list[Topic]:
         """By name."""
         return [self._by_name[name] for name in sorted(self._by_name)]
+
+    def has_partition(self, topic_partition: TopicPartition) -> bool:
+        topic = self._by_name.get(topic_partition.topic)
+        return topic is not None and 0 <= topic_partition.partition < topic.partitions
+
+    def leader_epochs(self, name: str) -> Mapping[int, int]:
+        return self._leader_epochs.get(name, {})
 
     def __len__(self) -> int:
         return len(self._by_name)
@@ -84,6 +94,11 @@ class TopicRegistry:
         return self._alike.get(_plain(name))
 
     # -- changes
+
+    def has_leader_epoch(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
+        """What a partition's log says of its leader."""
+        if leader_epoch > 0:
+            self._leader_epochs.setdefault(topic_partition.topic, {})[topic_partition.partition] = leader_epoch
 
     def put(self, topic: Topic) -> None:
         """Add or replace; on disk when it returns. Raises OSError, then nothing has changed."""
@@ -162,7 +177,9 @@ class TopicRegistry:
             before = self._by_name.pop(change.name, None)
             if before is not None:
                 del self._by_id[before.topic_id]
-            if change.topic is not None:
+            if change.topic is None:
+                self._leader_epochs.pop(change.name, None)
+            else:
                 self._by_name[change.name] = self._by_id[change.topic.topic_id] = change.topic
         self.generation += 1
 

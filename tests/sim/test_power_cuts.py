@@ -246,7 +246,7 @@ class World:
         self.fs.dead = True
         while True:
             with contextlib.suppress(Died):  # a pass of the cleaner under way ends here, not when Python collects it
-                self.manager._upkeep.cleaner.close()
+                self.manager.chores.cleaner.close()
             if self.chance.random() < 0.7:
                 self.fs.crash()
                 self.counts["power cuts"] += 1

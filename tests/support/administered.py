@@ -54,7 +54,11 @@ class FakeLogs:
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
         self.by_name = {name: Topic(name, count, dict(OWN_CONFIGS.get(name, {}))) for name, count in TOPICS.items()}
-        self.topics = SimpleNamespace(get=self.by_name.get, all=lambda: list(self.by_name.values()))
+        self.get = self.by_name.get
+        self.topics = self
+
+    def all(self) -> list[Topic]:
+        return list(self.by_name.values())
 
     def has_partition(self, partition: TopicPartition) -> bool:
         topic = self.by_name.get(partition.topic)

@@ -40,7 +40,7 @@ def state(log: Log) -> object:
 
 
 def stop(kit: Kit, clean: bool) -> None:
-    kit.manager._upkeep.write_checkpoints(everything=True)
+    kit.manager.chores.write_checkpoints(everything=True)
     if clean:
         kit.stop()
     else:

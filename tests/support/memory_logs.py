@@ -207,6 +207,10 @@ class MemoryTopics:
     def all(self) -> list[MemoryTopic]:
         return list(self.by_name.values())
 
+    def has_partition(self, tp: TopicPartition) -> bool:
+        topic = self.by_name.get(tp.topic)
+        return topic is not None and 0 <= tp.partition < topic.partitions
+
 
 class MemoryLogs:
     """What the coordinators use of a LogManager."""
@@ -228,9 +232,6 @@ class MemoryLogs:
     def delete_topic(self, name: str) -> None:
         topic = self.topics.by_name.pop(name)
         self.deleted += [self._logs.pop(TopicPartition(name, partition)) for partition in range(topic.partitions)]
-
-    def has_partition(self, tp: TopicPartition) -> bool:
-        return self.log(tp) is not None
 
     def log(self, tp: TopicPartition) -> MemoryLog | None:
         return self._logs.get(tp)

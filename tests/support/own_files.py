@@ -10,8 +10,8 @@ import logging
 from pathlib import Path
 
 import pytest
+from oncelog.protocol.topics import Topic
 from oncelog.storage.audit.verify import verify
-from oncelog.storage.directory.topic import Topic
 
 from support.damage import PLACES, WAYS, damaged
 from support.storage_kit import Kit, offsets

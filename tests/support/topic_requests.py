@@ -76,7 +76,7 @@ class FakeLogs:
         self._ids = (uuid.UUID(int=number) for number in range(1, 1000))
         self._by_name = {name: FakeTopic(name, count, next(self._ids)) for name, count in topics.items()}
         self._logs: dict[TopicPartition, FakeLog] = {}
-        self.topics = self
+        self.topics = self.registry = self
 
     def get(self, name: str) -> FakeTopic | None:
         return self._by_name.get(name)
@@ -138,8 +138,8 @@ class Deny:
 class Broker:
     """Calls handlers the way requests do: encoded, decoded, handled, encoded, decoded."""
 
-    def __init__(self, topics: dict[str, int] | None = None, authorizer: Any = None, **server: Any) -> None:
-        self.logs = FakeLogs(topics or {})
+    def __init__(self, topics: dict[str, int] | None = None, authorizer: Any = None, *, logs: Any = None, **server: Any) -> None:
+        self.logs = logs if logs is not None else FakeLogs(topics or {})
         store = SimpleNamespace(section=lambda name: {"": {"min.insync.replicas": "1"}} if name == "broker_configs" else {}, put=None)
         connection = SimpleNamespace(
             principal=ANONYMOUS, client_host="127.0.0.1", listener_name="PLAINTEXT", local_address=("127.0.0.1", 9092)

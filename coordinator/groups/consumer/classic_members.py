@@ -21,12 +21,13 @@ from oncelog.coordinator.groups.classic.state import (
     SyncGroupResult,
 )
 from oncelog.coordinator.groups.consumer.assignors import Assignment
-from oncelog.coordinator.groups.consumer.draft import FIRST_EPOCH, Draft, GroupLimits, Topics, metadata_hash
+from oncelog.coordinator.groups.consumer.draft import FIRST_EPOCH, Draft, GroupLimits, metadata_hash
 from oncelog.coordinator.groups.consumer.heartbeat import check_room, known, known_static, subscribe, take_place
 from oncelog.coordinator.groups.consumer.state import ConsumerGroup, ConsumerMember, MemberState
 from oncelog.protocol import messages
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.internal.consumer_groups import ClassicMemberMetadata
+from oncelog.protocol.topics import Topics
 
 CONSUMER = "consumer"
 _E = ErrorCode

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from oncelog.coordinator.groups.consumer.assignors import ASSIGNORS, Assignment, Subscriber
 from oncelog.coordinator.groups.consumer.state import ConsumerGroup, ConsumerMember, to_topics
@@ -27,18 +25,9 @@ from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupTargetAssignmentMetadataValue,
     ConsumerGroupValue,
 )
+from oncelog.protocol.topics import Topics
 
 FIRST_EPOCH = 1  # of a group nobody has subscribed in yet: its first subscription makes it 2, as Kafka 4.3 does
-
-
-class Topics(Protocol):
-    """The topics there are; `generation` rises with every change."""
-
-    generation: int
-
-    def get(self, name: str) -> Any: ...
-    def by_id(self, topic_id: uuid.UUID) -> Any: ...
-    def all(self) -> Iterable[Any]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from oncelog.coordinator.groups.consumer.assignors import Assignment
-from oncelog.coordinator.groups.consumer.draft import Draft, GroupLimits, Topics, update_epoch, update_target
+from oncelog.coordinator.groups.consumer.draft import Draft, GroupLimits, update_epoch, update_target
 from oncelog.coordinator.groups.consumer.reconcile import reconcile
 from oncelog.coordinator.groups.consumer.regex import compile_regex
 from oncelog.coordinator.groups.consumer.state import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, ConsumerGroup, ConsumerMember
 from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.topics import Topics
 
 _E = ErrorCode
 _CLIENT_MAKES_ID = 1  # the member id, from this version on

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import re2
-from oncelog.coordinator.groups.consumer.draft import Draft, Topics, update_epoch
+from oncelog.coordinator.groups.consumer.draft import Draft, update_epoch
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.internal.consumer_groups import ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue
+from oncelog.protocol.topics import Topics
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False

@@ -17,7 +17,7 @@ from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember
 from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState, JoinGroupResult, SyncGroupResult
 from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.consumer import classic_members, heartbeat, regex
-from oncelog.coordinator.groups.consumer.draft import Draft, GroupLimits, Topics, group_tombstones
+from oncelog.coordinator.groups.consumer.draft import Draft, GroupLimits, group_tombstones
 from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
 from oncelog.coordinator.groups.consumer.state import LEAVE_EPOCH, ConsumerGroup, ConsumerGroupState, ConsumerMember, MemberState
 from oncelog.coordinator.groups.offsets.state import MEMBER_EPOCH_API
@@ -26,6 +26,7 @@ from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.coordinator.timers import Timer
 from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.topics import Topics
 
 _log = logging.getLogger(__name__)
 _E = ErrorCode

@@ -52,7 +52,7 @@ def test_one_damaged_index_is_one_finding(tmp_path: Path) -> None:
 def test_what_a_kill_left_is_called_that(tmp_path: Path) -> None:
     """Above the recovery point neither indexes nor tails are finished: the next start does that."""
     kit = filled(tmp_path)
-    kit.manager._upkeep.write_checkpoints(everything=True)
+    kit.manager.chores.write_checkpoints(everything=True)
     before = set(verify(kit.data_dir).errors)
     kit.kill()
     (kit.data_dir / "recovery-point-offset-checkpoint").write_text("0\n0\n")

@@ -12,10 +12,10 @@ import pytest
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import build_batch
+from oncelog.protocol.topics import Topic
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.folders import PIECE_MS
 from oncelog.storage.directory.manager import LogManager
-from oncelog.storage.directory.topic import Topic
 from oncelog.storage.env import Env
 from oncelog.storage.log.log import Log
 from support.inline import SeededRandom, create_partitions, delete_topic
@@ -102,7 +102,7 @@ def test_a_topic_is_made_known_when_it_is_on_disk(directory: Directory) -> None:
     assert directory.logs.topics.get("t") is None
     assert directory.logs.topics.by_id(topic.topic_id) is None
     assert directory.logs.log(TopicPartition("t", 0)) is None
-    assert not directory.logs.has_partition(TopicPartition("t", 0))
+    assert not directory.logs.topics.has_partition(TopicPartition("t", 0))
     directory.flusher.flush()
     assert directory.logs.topics.by_id(topic.topic_id) == topic
     assert directory.log("t", MANY - 1).log_end_offset == 0

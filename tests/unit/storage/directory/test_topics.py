@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from oncelog.storage.directory.topic import Topic
+from oncelog.protocol.topics import Topic
 from oncelog.storage.directory.topics import FILE_NAME, TopicRegistry
 from oncelog.storage.files.twin_file import parse_frame
 from oncelog.storage.log.flush import FlushTarget

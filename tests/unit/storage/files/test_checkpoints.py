@@ -37,7 +37,7 @@ def filled(path: Path, **configs: str) -> Kit:
     for number in range(60):
         kit.append(number, pid=7)
     kit.log.advance_log_start(10)
-    kit.manager._upkeep.write_checkpoints(everything=True)
+    kit.manager.chores.write_checkpoints(everything=True)
     write_offsets(FS, path / FILES[3], {TP: 20})
     return kit
 
@@ -156,7 +156,7 @@ def test_case_38_drafts_of_checkpoints_are_not_believed(tmp_path: Path, clean: b
     for sequence in range(40):
         kit.append(sequence, pid=7)
     delete_records(kit.log, 5)
-    kit.manager._upkeep.write_checkpoints(everything=True)
+    kit.manager.chores.write_checkpoints(everything=True)
     kit.stop() if clean else kit.kill()
     drafts = [path.with_name(path.name + ".tmp") for path in kit.data_dir.iterdir() if path.name.endswith("checkpoint")]
     drafts += [kit.data_dir / "oncelog.topics.tmp", kit.data_dir / "meta.properties.tmp", kit.folder / "leader-epoch-checkpoint.tmp"]

@@ -28,7 +28,7 @@ def test_case_43_power_cut_keeps_every_acknowledged_batch(seed: int) -> None:
             if chance.random() < 0.2:
                 flusher.flush()
             if chance.random() < 0.02:
-                kit.manager._upkeep.write_checkpoints(everything=True)
+                kit.manager.chores.write_checkpoints(everything=True)
         fs.crash()
         flusher.wanted.clear()
         kit.start()

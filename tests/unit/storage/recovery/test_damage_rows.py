@@ -276,7 +276,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Original]:
         everything, base = set(filled.values(committed=False)), filled.log().segments.active.base_offset
         committed = {value for value in everything if value[:1] in b"pci"}
         of_other = filled.values(committed=True, place=OTHER)
-        filled.logs._upkeep.write_checkpoints(everything=True)
+        filled.logs.chores.write_checkpoints(everything=True)
         if column == "clean":
             filled.close()
         else:
@@ -332,7 +332,7 @@ def test_lost_marker_of_an_id_that_went_on_elsewhere(tmp_path: Path, commit: boo
     filled.clock.now_ms += 10
     filled.put(b"elsewhere", pair, 0, "t", OTHER)
     filled.end("t", pair, commit=True)
-    filled.logs._upkeep.write_checkpoints(everything=True)
+    filled.logs.chores.write_checkpoints(everything=True)
     filled.kill()
     (data_dir / "recovery-point-offset-checkpoint").write_text("0\n0\n")
     assert Place(data_dir).flip(1) == set()

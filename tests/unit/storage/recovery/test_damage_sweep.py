@@ -76,7 +76,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Original]:
         everything = set(filled.values(committed=False))
         committed = {value for value in everything if value[:1] in b"pci"}
         of_other, now_ms = filled.values(committed=True, place=OTHER), filled.clock.now_ms
-        filled.logs._upkeep.write_checkpoints(everything=True)
+        filled.logs.chores.write_checkpoints(everything=True)
         filled.close() if stop == CLEAN else filled.kill()
         with told() as said:
             again = TxnDirectory(Path(shutil.copytree(path, path.with_name("again"))), now_ms)

@@ -39,7 +39,7 @@ def stop(kit: Kit, how: str) -> None:
     if how == "clean":
         kit.stop()
         return
-    kit.manager._upkeep.write_checkpoints(everything=True)
+    kit.manager.chores.write_checkpoints(everything=True)
     kit.kill()
     if how != "killed":
         (kit.data_dir / "recovery-point-offset-checkpoint").write_text("0\n0\n")

@@ -60,7 +60,7 @@ def stop(kit: Kit, clean: bool) -> None:
     if clean:
         kit.stop()
         return
-    kit.manager._upkeep.write_checkpoints(everything=True)
+    kit.manager.chores.write_checkpoints(everything=True)
     kit.kill()
     (kit.data_dir / "recovery-point-offset-checkpoint").write_text("0\n0\n")
 
@@ -157,7 +157,7 @@ def test_a_marker_does_not_outlive_what_a_power_cut_took_in_front_of_it(
     """Nothing of it was acknowledged: the log ends where the first write is lost, and the transaction is as open as it was there."""
     kit = filled(tmp_path, "ca", epochs=False)
     kit.append(4, pid=7, txn=True)
-    kit.manager._upkeep.write_checkpoints(everything=True)
+    kit.manager.chores.write_checkpoints(everything=True)
     safe, seen = kit.log.log_end_offset, committed(kit.log)
     kit.append(5, pid=7, txn=True)
     kit.append()
@@ -186,7 +186,7 @@ def test_segments_behind_damage_below_the_high_watermark_stay(tmp_path: Path, po
     """Bytes that were acknowledged are damaged; that their marker comes back does not make what follows a lost write."""
     kit = filled(tmp_path, outcome, epochs=True, cleanup_policy=policy)
     kit.append()
-    kit.manager._upkeep.write_checkpoints(everything=True)
+    kit.manager.chores.write_checkpoints(everything=True)
     safe = kit.log.log_end_offset
     kit.append()
     kit.log.roll(kit.clock.now_ms)

@@ -26,7 +26,7 @@ def filled(path: Path, **configs: str) -> Kit:
     for number in range(80):
         kit.append(number, pid=7)
     assert len(kit.log.segments) > 4
-    kit.manager._upkeep.write_checkpoints(everything=True)
+    kit.manager.chores.write_checkpoints(everything=True)
     return kit
 
 

@@ -237,7 +237,7 @@ def test_case_74_a_start_reads_the_ends_of_logs_only(tmp_path: Path, clean: bool
     for _ in range(200):
         log.append(build_batch([(T0, None, value)] * 4), T0)
     log.flush()
-    kit.manager._upkeep.write_checkpoints(everything=True)
+    kit.manager.chores.write_checkpoints(everything=True)
     kit.stop() if clean else kit.kill()
     fs = ReadCounting()
     reader = Kit(tmp_path / "data", fs)

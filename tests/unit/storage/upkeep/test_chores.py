@@ -108,7 +108,7 @@ def test_checkpoints_are_written_when_something_changed() -> None:
         written.append(ended.exception())
         return ended
 
-    kit.manager._upkeep._offload = offload
+    kit.manager.chores._offload = offload
 
     def after(seconds: int) -> list[BaseException | None]:
         written.clear()

@@ -15,7 +15,7 @@ from oncelog.coordinator.groups.consumer.regex import resolve
 from oncelog.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroupState
 from oncelog.coordinator.groups.shard import GroupShard
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.storage.directory.topic import Topic
+from oncelog.protocol.topics import Topic
 
 LIMITS = GroupLimits(45_000, 5_000, 1_000, 100, ("uniform", "range"))
 
