@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 
 from oncelog.storage.audit.findings import Findings, Kind
-from oncelog.storage.audit.raw_directory import PartitionFolder
+from oncelog.storage.audit.raw_directory import CLEAN_MARKER, PartitionFolder
 from oncelog.storage.audit.raw_formats import parse_properties, parse_snapshot
+from oncelog.storage.directory.spare import SPARE_FILE
 from oncelog.storage.directory.topic import TOPIC_FILE, decode_topic, parse_topic_file, with_fixed_configs
 from oncelog.storage.env import OsFileSystem
 from oncelog.storage.files.damaged_file import DamagedFile
@@ -22,6 +23,7 @@ META_PROPERTIES = "meta.properties"
 IDENTITY = "identity"  # section of the former
 WINDOW = "oncelog.window"
 VOUCHER = "oncelog.txnindexes"
+MISSING = "missing"
 
 
 def read_catalogue(path: Path, findings: Findings) -> dict[str, KafkaTopic] | None:
@@ -32,6 +34,8 @@ def read_catalogue(path: Path, findings: Findings) -> dict[str, KafkaTopic] | No
         findings.error(Kind.OWN_FILE, why, file=place.name)
     if newest is not None:
         return _topics_in(newest.payload, findings)
+    if problems:
+        findings.error(Kind.OWN_FILE, f"no good copy of it: {_source_of_topics(path)}", file=REGISTRY)
     try:
         topics = topics_from_kafka(path)
     except MalformedMetadata as error:
@@ -49,9 +53,31 @@ def audit_own_files(path: Path, findings: Findings) -> None:
     if newest is None and not problems and stood(fs, path / REGISTRY):
         findings.error(Kind.OWN_FILE, "missing, and so is its copy: users, access rules and broker settings", file=METADATA)
     if newest is not None and newest.generation > 0 and not problems and not stood(fs, path / REGISTRY):
-        findings.error(Kind.OWN_FILE, "missing, and so is its copy: which topics there are, and their configs", file=REGISTRY)
+        findings.error(Kind.OWN_FILE, f"missing, and so is its copy: {_source_of_topics(path)}", file=REGISTRY)
     if newest is not None:
         _audit_identity(path / META_PROPERTIES, newest.payload, findings)
+    spare = _spare_problem(path)
+    if spare == MISSING and stood(fs, path / REGISTRY) and (path / CLEAN_MARKER).exists():
+        findings.note(Kind.OWN_FILE, "missing: will be made again", file=SPARE_FILE)
+    elif spare is not None and spare != MISSING:
+        findings.error(Kind.OWN_FILE, spare, file=SPARE_FILE)
+
+
+def _source_of_topics(path: Path) -> str:
+    if _spare_problem(path) is None:
+        return f"topics will come from their folders and {SPARE_FILE}"
+    return "topics will come from their folders, and those that nobody wrote to are lost"
+
+
+def _spare_problem(path: Path) -> str | None:
+    """None when it is good."""
+    try:
+        parse_frame(SPARE_FILE, (path / SPARE_FILE).read_bytes())
+    except FileNotFoundError:
+        return MISSING
+    except DamagedFile as error:
+        return str(error)
+    return None
 
 
 def _audit_identity(path: Path, payload: bytes, findings: Findings) -> None:

@@ -78,7 +78,7 @@ class LogManager:
         self._lock: object | None = None
         self.offload = flusher.offload if isinstance(flusher, ThreadFlusher) else None
         self.folders = PartitionFolders(env, data_dir, self.offload)
-        self.topic_files = TopicFiles(env.fs, self.folders.of, self.offload)
+        self.topic_files = TopicFiles(env.fs, self.folders.of, self.topics.spare, self.offload)
         self._configs: dict[str, LogConfig] = {}
         self.chores = Chores(self)
         self._clean = False
@@ -148,6 +148,7 @@ class LogManager:
         self.descriptors.close()
         try:
             self.chores.write_checkpoints(everything=True)
+            self.topic_files.settle()
             if clean:
                 checkpoints.write_clean_marker(self.env.fs, self.data_dir / checkpoints.CLEAN_MARKER)
         except OSError as error:
@@ -157,9 +158,7 @@ class LogManager:
     def release_lock(self) -> None:
         """Let another process use the directory."""
         lock, self._lock = self._lock, None
-        close = getattr(lock, "close", None)
-        if close is not None:
-            close()
+        getattr(lock, "close", lambda: None)()
 
     # -- logs
 

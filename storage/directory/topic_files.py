@@ -1,4 +1,5 @@
-"""Keeps `oncelog.topic` in the partition folders as the registry has it: looks at all once after a start, then writes what changes."""
+"""Keeps `oncelog.topic` in the partition folders and `oncelog.spare` as the registry has it: looks at all once after a start, then writes
+what changes."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oncelog.protocol.topics import Topic
+from oncelog.storage.directory.spare import SpareRegistry
 from oncelog.storage.directory.topic import TOPIC_FILE, parse_topic_file, topic_file
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files.damaged_file import DamagedFile
@@ -27,8 +29,11 @@ _log = logging.getLogger(__name__)
 class TopicFiles:
     """`run` does one piece, on a worker thread where there is one. `folders_of` names the folders of a topic that are there."""
 
-    def __init__(self, fs: FileSystem, folders_of: Callable[[Topic], Iterator[Path]], offload: Offload | None) -> None:
+    def __init__(
+        self, fs: FileSystem, folders_of: Callable[[Topic], Iterator[Path]], spare: SpareRegistry, offload: Offload | None
+    ) -> None:
         self._fs = fs
+        self._spare = spare
         self._folders_of = folders_of
         self._offload = offload
         self._queue: Iterator[tuple[Path, Topic]] = iter(())
@@ -48,13 +53,19 @@ class TopicFiles:
             writing, self._writing = self._writing, None
             writing.result()
         piece = list(islice(self._queue, _PIECE))
-        if not piece:
+        work = partial(_write, self._fs, piece, self._generation) if piece else self._spare.due()
+        if work is None:
             return
-        work = partial(_write, self._fs, piece, self._generation)
         if self._offload is None:
             work()
         else:
             self._writing = self._offload(work)
+
+    def settle(self) -> None:
+        """The last word of an orderly stop; no worker is at it any more. Raises OSError."""
+        work = self._spare.due()
+        if work is not None:
+            work()
 
 
 def _write(fs: FileSystem, piece: list[tuple[Path, Topic]], generation: int) -> None:

@@ -1,8 +1,8 @@
 """Which topics there are: `oncelog.topics` and its copy (`twin_file.py`), JSON in the data directory, replaced as a whole.
 
 It is the truth: a partition exists once its topic is in it and is gone once it is out of it, whatever folders say; a partition nobody wrote
-to has no folder. A directory without it was written by Apache Kafka, or lost it: then topics are taken over from Kafka's metadata log and
-from the folders themselves.
+to has no folder. A directory without it was written by Apache Kafka, or lost it: then topics are taken over from Kafka's metadata log, from
+the folders themselves and from `oncelog.spare`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -19,10 +20,11 @@ from typing import NamedTuple
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.topics import Topic
 from oncelog.storage.directory.adoption import adopt
+from oncelog.storage.directory.spare import SPARE_FILE, SpareRegistry
 from oncelog.storage.directory.topic import decode_topic, encode_topic, with_fixed_configs
 from oncelog.storage.env import FileSystem
 from oncelog.storage.files.damaged_file import DamagedFile
-from oncelog.storage.files.twin_file import TwinFile, stood
+from oncelog.storage.files.twin_file import Framed, TwinFile, stood
 from oncelog.storage.log.flush import Flusher, FlushJob, flush_now
 
 FILE_NAME = "oncelog.topics"
@@ -52,6 +54,7 @@ class TopicRegistry:
         self._fs = fs
         self._data_dir = data_dir
         self._file = TwinFile(fs, data_dir / FILE_NAME)
+        self.spare = SpareRegistry(fs, data_dir / SPARE_FILE, self._latest)
         self._flusher = flusher
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[uuid.UUID, Topic] = {}
@@ -146,6 +149,9 @@ class TopicRegistry:
             return None
         return FlushJob(self._fs, self._version, (), (), actions=(partial(self._write, self._version, self._content()),))
 
+    def _latest(self) -> tuple[int, bytes] | None:
+        return None if self._pending else (self._file.generation, self._content())
+
     def _content(self) -> bytes:
         return b'{"version":1,"topics":[' + b",".join(self._rows.values()) + b"]}"
 
@@ -187,7 +193,7 @@ class TopicRegistry:
 
     def stood(self) -> bool:
         """Is there a trace of a registry in two copies, be it damaged? Then the metadata store was there too."""
-        return stood(self._fs, self._file.path)
+        return stood(self._fs, self._file.path) or self._fs.exists(self.spare.path)
 
     @property
     def file_generation(self) -> int:
@@ -197,6 +203,7 @@ class TopicRegistry:
     def load(self, *, expected: bool = False) -> None:
         """Read the registry, or take over what Kafka or a lost registry left behind. `expected`: there was one. Raises OSError."""
         lost, kept = "missing, and so is its copy" if expected else "", ""
+        spare = self.spare.read()
         try:
             content = self._file.read()
             if content is not None:
@@ -206,7 +213,11 @@ class TopicRegistry:
             lost, kept = str(error), ",".join(self._file.set_aside())
         topics, generation = adopt(self._data_dir, self._fs)
         if lost:
-            _log.error("topic registry lost, topics are taken from their folders count=%d error=%s kept=%s", len(topics), lost, kept)
+            generation = max(generation, self._take_from_spare(topics, spare))
+            source = "and oncelog.spare" if spare is not None else "alone: those that nobody wrote to are lost"
+            _log.error(
+                "topic registry lost, topics are taken from their folders %s count=%d error=%s kept=%s", source, len(topics), lost, kept
+            )
         elif topics:
             _log.info("topics taken over count=%d data_dir=%s", len(topics), self._data_dir)
         if unknown := sorted(name for name, topic in topics.items() if not topic.configs_known):
@@ -216,6 +227,18 @@ class TopicRegistry:
         self._set(topics)
         self._file.generation = max(self._file.generation, generation)
         self._file.write(self._content())
+
+    def _take_from_spare(self, topics: dict[str, Topic], spare: Framed | None) -> int:
+        """Topics without folders, and configs that no folder tells; the generation they are of."""
+        if spare is None:
+            return 0
+        for name, topic in _decode(spare.payload).items():
+            known = topics.get(name)
+            if known is None:
+                topics[name] = topic
+            elif not known.configs_known and known.topic_id == topic.topic_id:
+                topics[name] = replace(topic, partitions=max(topic.partitions, known.partitions))
+        return spare.generation
 
     def _set(self, topics: dict[str, Topic]) -> None:
         self._by_name = topics

@@ -57,8 +57,8 @@ def test_no_metadata_of_before_is_no_loss(tmp_path: Path, caplog: pytest.LogCapt
     path.write_bytes(parse_frame(path.name, path.read_bytes()).payload)
     for name in TWINS[1:]:
         (tmp_path / name).unlink()
-    for topic_file in tmp_path.glob("*/oncelog.topic"):
-        topic_file.unlink()
+    for younger in (*tmp_path.glob("*/oncelog.topic"), tmp_path / "oncelog.spare"):
+        younger.unlink()
     directory.kit.start()
     assert warnings(caplog) == []
     assert directory.kit.manager.topics.all() == directory.before[0]
