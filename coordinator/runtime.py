@@ -25,6 +25,8 @@ from oncelog.storage.log.log import AppendOrigin, Log
 T = TypeVar("T")
 
 _LOAD_BYTES = 1 << 20
+_NOBODY = (-1, -1)
+_COORDINATOR = AppendOrigin.COORDINATOR
 
 # What a failed append means to a client of the coordinator (TransactionStateManager, CoordinatorOperationExceptionHelper).
 _APPEND_ERRORS = {
@@ -261,10 +263,10 @@ class CoordinatorRuntime(Generic[S]):
         return deferred.reply()
 
     def _append(self, partition: int, new: Sequence[CoordinatorRecord], producer: tuple[int, int] | None, now_ms: int) -> None:
-        producer_id, producer_epoch = producer or (-1, -1)
+        producer_id, producer_epoch = producer or _NOBODY
         header, batch = records.batch_of(
             now_ms,
-            [(record.key, record.value) for record in new],
+            [record[:2] for record in new],
             attributes=0 if producer is None else records.TRANSACTIONAL_BIT,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
@@ -273,8 +275,9 @@ class CoordinatorRuntime(Generic[S]):
         slot = self._slots[partition]
         try:
             log = self.log(partition)
-            checked = len(batch) <= log.config.max_message_bytes and len(batch) <= log.config.max_segment_bytes  # else it is refused below
-            base_offset = log.append(batch, now_ms, origin=AppendOrigin.COORDINATOR, header=header, checked=checked).base_offset
+            config = log.config
+            checked = len(batch) <= config.max_message_bytes and len(batch) <= config.max_segment_bytes  # else it is refused below
+            base_offset = log.append(batch, now_ms, origin=_COORDINATOR, header=header, checked=checked).base_offset
         except KafkaError as error:
             raise coordinator_error(error) from error
         slot.end = base_offset + len(new)

@@ -60,6 +60,8 @@ def unsigned_varint(value: int) -> bytes:
     """`value` >= 0 as an unsigned varint."""
     if value < 0x80:
         return _ONE_BYTE[value]
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -73,6 +75,8 @@ _ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 
 def varint(value: int) -> bytes:
     """`value` as a zig-zag varint; serves Kafka's varint and varlong alike."""
+    if 0 <= value < 0x40:
+        return _ONE_BYTE[value << 1]
     return unsigned_varint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 

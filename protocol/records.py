@@ -307,8 +307,8 @@ def batch_of(
     pieces = [b""]
     count = 0
     for key, value in pairs:
-        sized = b"\x01" if value is None else varint(len(value)) + value
-        body = b"".join((b"\x00\x00", varint(count), varint(len(key)), key, sized, b"\x00"))
+        sized = b"\x01" if value is None else varint(len(value))
+        body = b"".join((b"\x00\x00", varint(count), varint(len(key)), key, sized, value or b"", b"\x00"))
         pieces += (varint(len(body)), body)
         count += 1
     delta = count - 1

@@ -8,6 +8,7 @@ without which a client could not repeat a request after a restart. Kafka skips t
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from itertools import groupby
 
 from oncelog.coordinator.result import CoordinatorRecord
@@ -15,6 +16,8 @@ from oncelog.coordinator.txn.state import NO_PRODUCER_ID, TransactionMetadata, T
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.internal.records import TransactionLogKey, TransactionLogValue, decode_key, decode_value
 from oncelog.protocol.names import TRANSACTION_STATE, TopicPartition
+
+_EMPTY = TransactionState.EMPTY
 
 
 class TransactionLogFormat:
@@ -33,10 +36,10 @@ class TransactionLogFormat:
         if self._version == 0 and txn.client_transaction_version:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "transaction.version is 0")
         content = txn if self._version >= 1 else None  # version 0 does not tell all
-        return CoordinatorRecord(TransactionLogKey(txn.transactional_id).encode(), _value_of(txn).encode(self._version), content)
+        return CoordinatorRecord(_key(txn.transactional_id), _value_of(txn).encode(self._version), content)
 
     def tombstone(self, transactional_id: str) -> CoordinatorRecord:
-        return CoordinatorRecord(TransactionLogKey(transactional_id).encode(), None)
+        return CoordinatorRecord(_key(transactional_id), None)
 
 
 class TxnShard:
@@ -128,20 +131,25 @@ def _producer_ids(txn: TransactionMetadata) -> tuple[int, ...]:
     return tuple({txn.producer_id, txn.previous_producer_id, txn.next_producer_id} - {NO_PRODUCER_ID})
 
 
+@lru_cache(maxsize=4096)
+def _key(transactional_id: str) -> bytes:
+    return TransactionLogKey(transactional_id).encode()
+
+
 def _value_of(txn: TransactionMetadata) -> TransactionLogValue:
     return TransactionLogValue(
-        producer_id=txn.producer_id,
-        producer_epoch=txn.producer_epoch,
-        transaction_timeout_ms=txn.timeout_ms,
-        transaction_status=txn.state,
-        transaction_partitions=None if txn.state is TransactionState.EMPTY else _grouped(txn.partitions),
-        transaction_last_update_timestamp_ms=txn.last_update_timestamp_ms,
-        transaction_start_timestamp_ms=txn.start_timestamp_ms,
-        previous_producer_id=txn.previous_producer_id,
-        next_producer_id=txn.next_producer_id,
-        client_transaction_version=txn.client_transaction_version,
-        next_producer_epoch=txn.next_producer_epoch,
-        last_producer_epoch=txn.last_producer_epoch,
+        txn.producer_id,
+        txn.producer_epoch,
+        txn.timeout_ms,
+        txn.state,
+        None if txn.state is _EMPTY else _grouped(txn.partitions),
+        txn.last_update_timestamp_ms,
+        txn.start_timestamp_ms,
+        txn.previous_producer_id,
+        txn.next_producer_id,
+        txn.client_transaction_version,
+        txn.next_producer_epoch,
+        txn.last_producer_epoch,
     )
 
 
