@@ -1,7 +1,9 @@
 """Tests stand where their module stands: `storage/log/segment.py` has `tests/unit/storage/log/test_segment.py`.
 
-A file that tests no single module says why here. How many modules have a file of their name does not fall: who adds a module with
-rules of its own adds its tests, and who renames one renames them.
+A module counts when it decides something: it has a function, or a class with a method. One that only names values and shapes, as an
+enumeration, fields without methods or an exception without them, is held by the tests of those who use it, and a package's face by
+those of its parts. A file that tests no single module says why here. How many modules have a file of their name does not fall: who
+adds a module with rules of its own adds its tests, and who renames one renames them.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from tools.tests_of import own_file
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "tests" / "unit"
 LAYERS = ("protocol", "storage", "coordinator", "broker")
-LEAST_SHARE = 0.63  # of modules with functions or classes; raise it when more have tests of their name
+LEAST_SHARE = 0.66  # of the modules that count; raise it when more have tests of their name
 
 CROSS_CUTTING = {
     "broker/commands/test_exit_status.py": "every command ends as the others do",
@@ -36,11 +38,12 @@ CROSS_CUTTING = {
 
 
 def modules() -> list[str]:
-    """Those with functions or classes, as paths from the root."""
+    """Those that decide something, as paths from the root."""
     found = []
     for path in sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py")):
         body = ast.parse(path.read_text("utf-8")).body
-        if path.name != "__init__.py" and any(isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) for node in body):
+        inside = [node for one in body for node in (one.body if isinstance(one, ast.ClassDef) else [one])]
+        if path.name != "__init__.py" and any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in inside):
             found.append(str(path.relative_to(ROOT)))
     return found
 

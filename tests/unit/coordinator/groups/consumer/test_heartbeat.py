@@ -9,36 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oncelog.coordinator.groups.consumer.assignors import Place
-from oncelog.coordinator.groups.consumer.draft import Draft, GroupLimits
+from oncelog.coordinator.groups.consumer.draft import Draft
 from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer, check, heartbeat, leave
 from oncelog.coordinator.groups.consumer.regex import resolve
 from oncelog.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroupState
 from oncelog.coordinator.groups.shard import GroupShard
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.protocol.topics import Topic
-
-LIMITS = GroupLimits(45_000, 5_000, 1_000, 100, ("uniform", "range"))
-
-
-@dataclass
-class FakeTopics:
-    generation: int = 0
-    topics: dict[str, Topic] = field(default_factory=dict)
-
-    def put(self, name: str, partitions: int) -> None:
-        old = self.topics.get(name)
-        topic_id = old.topic_id if old is not None else uuid.uuid5(uuid.NAMESPACE_DNS, name)
-        self.topics[name] = Topic(name, topic_id, partitions)
-        self.generation += 1
-
-    def get(self, name: str) -> Topic | None:
-        return self.topics.get(name)
-
-    def by_id(self, topic_id: uuid.UUID) -> Topic | None:
-        return next((topic for topic in self.topics.values() if topic.topic_id == topic_id), None)
-
-    def all(self) -> list[Topic]:
-        return list(self.topics.values())
+from support.consumer_group import LIMITS, FakeTopics
 
 
 @dataclass
