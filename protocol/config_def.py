@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, TypeVar, dataclass_transform
@@ -41,6 +42,10 @@ class ConfigType(IntEnum):
 
 _UNKNOWN, BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = ConfigType
 LONG_MAX = 2**63 - 1
+_TRIMMED = "".join(map(chr, range(0x21)))  # by Java's String.trim
+_WHOLE = re.compile(r"[+-]?\d{1,100}")
+_DOUBLE = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)")
+_COMMA = re.compile(r"\s*,\s*", re.ASCII)
 _RANGE = {INT: (-(2**31), 2**31 - 1), SHORT: (-(2**15), 2**15 - 1), LONG: (-(2**63), LONG_MAX)}
 
 
@@ -59,20 +64,29 @@ class Option:
     ours: bool = False
     sensitive: bool = False
     aliases: tuple[str, ...] = ()
+    any_parts: bool = False
+    not_empty: bool = False
 
     def parse(self, text: str) -> Any:
         """The typed value of `text`; raises KafkaError(INVALID_CONFIG) that names the setting and what it takes."""
         try:
-            value = _convert(self.type, text)
-        except ValueError:
-            raise self._bad(text, f"not a number of type {self.type.name}") from None
-        bounds = _RANGE.get(self.type)
-        if bounds and not bounds[0] <= value <= bounds[1]:
-            raise self._bad(text, f"outside the range of {self.type.name}")
+            value = parse_type(self.type, text)
+        except ValueError as error:
+            raise self._bad(text, str(error)) from None
+        if self.type is LIST and not self.any_parts:
+            value = self._valid_list(value)
         complaint = self.validate(value) if self.validate else None
         if complaint:
             raise self._bad(text, complaint)
         return value
+
+    def _valid_list(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """Each part once (`ConfigDef.ValidList`)."""
+        if self.not_empty and not parts:
+            raise self._refusal("must not be empty. Valid values include: any non-empty value")
+        if "" in parts:
+            raise self._refusal("values must not be empty.")
+        return tuple(dict.fromkeys(parts))
 
     def format(self, value: Any) -> str | None:
         """`value` as Kafka prints it."""
@@ -83,23 +97,31 @@ class Option:
         return ",".join(value) if isinstance(value, tuple) else str(value)
 
     def _bad(self, text: str, why: str) -> KafkaError:
-        name = self.topic_name or self.kafka_name
-        return KafkaError(ErrorCode.INVALID_CONFIG, f"Invalid value {text} for configuration {name}: {why}")
+        return KafkaError(ErrorCode.INVALID_CONFIG, f"Invalid value {text} for configuration {self.topic_name or self.kafka_name}: {why}")
+
+    def _refusal(self, why: str) -> KafkaError:
+        return KafkaError(ErrorCode.INVALID_CONFIG, f"Configuration '{self.topic_name or self.kafka_name}' {why}")
 
 
-def _convert(kind: ConfigType, text: str) -> Any:
-    text = text.strip()
+def parse_type(kind: ConfigType, text: str) -> Any:
+    """The value of `text` as `ConfigDef.parseType` reads it (of doubles, no hexadecimal ones). Raises ValueError with what is expected."""
+    text = text.strip(_TRIMMED)
     match kind:
         case ConfigType.BOOLEAN:
             if text.lower() not in ("true", "false"):
-                raise ValueError(text)
+                raise ValueError("Expected value to be either true or false")
             return text.lower() == "true"
         case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
-            return int(text)
+            least, most = _RANGE[kind]
+            if not _WHOLE.fullmatch(text) or not least <= (number := int(text)) <= most:
+                raise ValueError(f"Not a number of type {kind.name}")
+            return number
         case ConfigType.DOUBLE:
-            return float(text)
+            if not _DOUBLE.fullmatch(text):
+                raise ValueError(f"Not a number of type {kind.name}")
+            return float(text.rstrip("fFdD"))
         case ConfigType.LIST:
-            return tuple(part.strip() for part in text.split(",") if part.strip())
+            return tuple(_COMMA.split(text)) if text else ()
         case _:
             return text
 
@@ -119,8 +141,13 @@ def option(
     ours: bool = False,
     sensitive: bool = False,
     aliases: tuple[str, ...] = (),
+    any_parts: bool = False,
+    not_empty: bool = False,
 ) -> Any:
-    """A dataclass field that carries its `Option`. A list's default and value are tuples of str."""
+    """A dataclass field that carries its `Option`. A list's default and value are tuples of str.
+
+    A list keeps what it names twice once and refuses empty parts, but for `any_parts`; with `not_empty` it names something.
+    """
 
     def check(value: Any) -> str | None:
         if at_least is not None and value < at_least:
@@ -132,7 +159,7 @@ def option(
                 return f"String must be one of: {', '.join(one_of)}"
         return validate(value) if validate else None
 
-    declared = Option("", kafka_name, type, default, doc, topic, check, dynamic, ours, sensitive, aliases)
+    declared = Option("", kafka_name, type, default, doc, topic, check, dynamic, ours, sensitive, aliases, any_parts, not_empty)
     return dataclasses.field(default=default, metadata={"option": declared})
 
 

@@ -13,10 +13,6 @@ from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, PASSWORD, STRI
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
-def _some(value: tuple[str, ...]) -> str | None:
-    return None if value else "must not be empty"
-
-
 def _known_authorizer(value: str) -> str | None:
     return None if value in ("", STANDARD_AUTHORIZER) else f"only {STANDARD_AUTHORIZER} is served"
 
@@ -108,7 +104,7 @@ class AuthConfig:
         one_of=("required", "requested", "none"),
     )
     ssl_enabled_protocols: tuple[str, ...] = option(
-        "ssl.enabled.protocols", LIST, ("TLSv1.2", "TLSv1.3"), "TLS versions accepted.", one_of=("TLSv1.2", "TLSv1.3"), validate=_some
+        "ssl.enabled.protocols", LIST, ("TLSv1.2", "TLSv1.3"), "TLS versions accepted.", one_of=("TLSv1.2", "TLSv1.3"), not_empty=True
     )
     ssl_cipher_suites: tuple[str, ...] = option(
         "ssl.cipher.suites",
@@ -117,10 +113,10 @@ class AuthConfig:
         "Cipher suites by OpenSSL or IANA name; a TLS version of which none is named is off, those of TLS 1.3 are on together. "
         "Empty: the defaults of the Python build.",
     )
-    ssl_principal_mapping_rules: tuple[str, ...] = option(
+    ssl_principal_mapping_rules: str = option(
         "ssl.principal.mapping.rules",
-        LIST,
-        ("DEFAULT",),
+        STRING,
+        "DEFAULT",
         "How the distinguished name of a client certificate becomes a user name: RULE:pattern/replacement/[L|U], or DEFAULT.",
     )
 

@@ -63,15 +63,14 @@ def server_context(values: Mapping[str, str], listener: str) -> ssl.SSLContext:
     return context
 
 
-def principal_mapper(rules: tuple[str, ...]) -> MapPrincipal:
+def principal_mapper(rules: str) -> MapPrincipal:
     """Distinguished name -> user name by `ssl.principal.mapping.rules` (`SslPrincipalMapper`): the first rule that matches counts.
 
     A rule that matches no name leaves it to the next; without any match the name is used as it is.
     """
-    text = ",".join(rules)
-    parsed = [None if m[0] == "DEFAULT" else (re.compile(m[1]), _to_python_groups(m[2]), m[3]) for m in _RULE.finditer(text)]
-    if not parsed and text.strip():
-        raise KafkaError(ErrorCode.INVALID_CONFIG, f"ssl.principal.mapping.rules: invalid rule {text}")
+    parsed = [None if m[0] == "DEFAULT" else (re.compile(m[1]), _to_python_groups(m[2]), m[3]) for m in _RULE.finditer(rules)]
+    if not parsed and rules.strip():
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"ssl.principal.mapping.rules: invalid rule {rules}")
 
     def mapped(name: str) -> str:
         for rule in parsed:

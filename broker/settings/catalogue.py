@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Any
 
 from oncelog.broker.settings.without_effect import accepted_options
-from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, LONG_MAX, STRING, Option, config_class, option, options_of
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, LONG_MAX, Option, config_class, option, options_of
 from oncelog.storage.config import LogConfig
 
 
@@ -47,7 +47,7 @@ def _not_tiered(enabled: bool) -> str | None:
 
 def _throttled(replicas: tuple[str, ...]) -> str | None:
     """`ThrottledReplicaListValidator`."""
-    if replicas == ("*",) or all(re.fullmatch(r"\d+:\d+", replica) for replica in replicas):
+    if replicas == ("*",) or all(re.fullmatch(r"([0-9]+:[0-9]+)?", replica) for replica in replicas):
         return None
     return "Must be '*' or a list of PARTITION:BROKER"
 
@@ -80,10 +80,22 @@ class ReplicationAndTieringConfig:
         at_least=-2,
     )
     leader_throttled: tuple[str, ...] = option(
-        "", LIST, (), "Accepted; there is no replication to throttle.", topic="leader.replication.throttled.replicas", validate=_throttled
+        "",
+        LIST,
+        (),
+        "Accepted; there is no replication to throttle.",
+        topic="leader.replication.throttled.replicas",
+        validate=_throttled,
+        any_parts=True,
     )
     follower_throttled: tuple[str, ...] = option(
-        "", LIST, (), "Accepted; there is no replication to throttle.", topic="follower.replication.throttled.replicas", validate=_throttled
+        "",
+        LIST,
+        (),
+        "Accepted; there is no replication to throttle.",
+        topic="follower.replication.throttled.replicas",
+        validate=_throttled,
+        any_parts=True,
     )
 
 
@@ -118,7 +130,9 @@ class FormerNameConfig:
     """Settings under a name that `aliases` would hide from DescribeConfigs."""
 
     broker_id: int = option("broker.id", INT, -1, "The node id of this broker; node.id is its newer name.")
-    log_dir: tuple[str, ...] = option("log.dir", LIST, ("/tmp/kafka-logs",), "The data directory where log.dirs is not given.")
+    log_dir: tuple[str, ...] = option(
+        "log.dir", LIST, ("/tmp/kafka-logs",), "The data directory where log.dirs is not given.", not_empty=True
+    )
 
 
 _UNIT_OPTIONS = {declared.kafka_name: declared for declared in options_of(TimeUnitConfig).values()}
@@ -140,11 +154,11 @@ THROTTLES = {
         "replica.alter.log.dirs.io.max.bytes.per.second",
     )
 }
-# broker settings without a topic level name that Kafka alters at run time
+# broker settings without a topic level name that Kafka alters at run time, and what is not one of them
+_FIXED = "ssl.principal.mapping.rules"
 _ALSO_DYNAMIC = ("group.consumer.assignment.interval.ms", "ssl.")
 # where the file names none, Kafka has none: a setting in milliseconds where a coarser one has it, and what every file must name
 _NO_DEFAULT = (*SYNONYMS, "node.id", "log.dirs", "advertised.listeners")
-_TEXTS = ("listener.security.protocol.map", "ssl.principal.mapping.rules")  # lists that Kafka declares as text
 
 
 def is_kafkas(declared: Option) -> bool:
@@ -183,10 +197,7 @@ def broker_options(classes: Iterable[Any]) -> dict[str, Option]:
         for declared in options_of(cls).values():
             if not declared.kafka_name or declared.kafka_name.startswith("internal."):
                 continue
-            text = declared.kafka_name in _TEXTS
             default = None if declared.kafka_name in _NO_DEFAULT else declared.default
             dynamic = declared.dynamic or declared.topic_name is not None or declared.kafka_name.startswith(_ALSO_DYNAMIC)
-            found[declared.kafka_name] = dataclasses.replace(
-                declared, dynamic=dynamic and not text, default=default, type=STRING if text else declared.type
-            )
+            found[declared.kafka_name] = dataclasses.replace(declared, dynamic=dynamic and declared.kafka_name != _FIXED, default=default)
     return found

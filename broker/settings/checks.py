@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from oncelog.broker.settings.listeners import parse_endpoints, refusal
+from oncelog.protocol.config_def import LONG, parse_type
 
 if TYPE_CHECKING:
     from oncelog.broker.settings.broker import BrokerConfig
@@ -63,9 +64,6 @@ def _check_directories(config: BrokerConfig) -> None:
     named = config.server.log_dirs
     if len(named) > 1:
         raise refusal(f"log.dirs={','.join(named)}: oncelog keeps everything in one directory; name one")
-    for setting in ("log.dirs", "log.dir"):
-        if setting in config.values and not config.values[setting].strip(", "):
-            raise refusal(f"{setting} must not be empty; name a directory, or leave it out")
 
 
 def _check_connections(config: BrokerConfig) -> None:
@@ -117,7 +115,7 @@ def _warn_of_settings_for_nobody(config: BrokerConfig) -> None:
 
 def _number(setting: str, text: str, at_least: int) -> int:
     try:
-        number = int(text)
+        number: int = parse_type(LONG, text)
     except ValueError:
         raise refusal(f"{setting}: {text!r} is not a number") from None
     if number < at_least:

@@ -97,7 +97,7 @@ def advertised_endpoints(server: ServerConfig, values: Mapping[str, str], bound:
 def security_protocols(server: ServerConfig, values: Mapping[str, str]) -> dict[str, str]:
     """Listener name -> security protocol. Raises KafkaError(INVALID_CONFIG)."""
     found: dict[str, str] = {}
-    for entry in server.listener_security_protocol_map:
+    for entry in filter(None, map(str.strip, server.listener_security_protocol_map.split(","))):
         name, separator, protocol = entry.upper().rpartition(":")
         if not separator or protocol not in PROTOCOLS:
             raise refusal(f"{_MAP}: {entry!r} is not NAME:PROTOCOL with one of {', '.join(PROTOCOLS)}")

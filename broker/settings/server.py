@@ -11,24 +11,31 @@ class ServerConfig:
 
     node_id: int = option("node.id", INT, 1, "The node id of this broker.", at_least=0, aliases=("broker.id",))
     listeners: tuple[str, ...] = option(
-        "listeners", LIST, ("PLAINTEXT://127.0.0.1:9092",), "Where to listen: NAME://host:port, separated by commas."
+        "listeners", LIST, ("PLAINTEXT://127.0.0.1:9092",), "Where to listen: NAME://host:port, separated by commas.", not_empty=True
     )
     advertised_listeners: tuple[str, ...] = option(
         "advertised.listeners",
         LIST,
         (),
         "What clients are told to dial: of `listeners`; one that is not named, an empty host and port 0 tell what was dialled.",
+        not_empty=True,
     )
-    listener_security_protocol_map: tuple[str, ...] = option(
+    listener_security_protocol_map: str = option(
         "listener.security.protocol.map",
-        LIST,
-        ("PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SASL_PLAINTEXT", "SASL_SSL:SASL_SSL"),
+        STRING,
+        "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL",
         "Security protocol by listener name.",
     )
     controller_listener_names: tuple[str, ...] = option(
-        "controller.listener.names", LIST, ("CONTROLLER",), "Listeners that are not bound here: there is no separate controller."
+        "controller.listener.names",
+        LIST,
+        ("CONTROLLER",),
+        "Listeners that are not bound here: there is no separate controller.",
+        not_empty=True,
     )
-    log_dirs: tuple[str, ...] = option("log.dirs", LIST, (), "The data directory, exactly one; --data-dir wins.", aliases=("log.dir",))
+    log_dirs: tuple[str, ...] = option(
+        "log.dirs", LIST, (), "The data directory, exactly one; --data-dir wins.", not_empty=True, aliases=("log.dir",)
+    )
     max_frame_bytes: int = option("socket.request.max.bytes", INT, 104_857_600, "The largest request, in bytes.", at_least=1)
     queued_max_request_bytes: int = option(
         "queued.max.request.bytes",

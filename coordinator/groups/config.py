@@ -49,7 +49,12 @@ class GroupConfig:
         "group.consumer.max.size", INT, _INT_MAX, "The most members a consumer group can have.", at_least=1
     )
     group_consumer_assignors: tuple[str, ...] = option(
-        "group.consumer.assignors", LIST, ("uniform", "range"), "Server side assignors, the default one first.", one_of=("uniform", "range")
+        "group.consumer.assignors",
+        LIST,
+        ("uniform", "range"),
+        "Server side assignors, the default one first.",
+        one_of=("uniform", "range"),
+        not_empty=True,
     )
     group_consumer_migration_policy: str = option(
         "group.consumer.migration.policy",

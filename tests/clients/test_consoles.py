@@ -17,8 +17,6 @@ pytestmark = [
 ]
 RECORDED = Path(__file__).parents[1] / "golden" / "console_4.3.0.json"
 NOT_SERVED = {"share groups", "streams groups"}
-# kept as what they are parsed into
-OTHER_TYPES = {"listener.security.protocol.map", "ssl.principal.mapping.rules"}
 
 
 def test_what_consoles_ask_for(java_command: Callable[..., list[str]], bootstrap: str, ours: bool) -> None:
@@ -27,7 +25,7 @@ def test_what_consoles_ask_for(java_command: Callable[..., list[str]], bootstrap
     features, settings = found.pop("features"), found.pop("broker configs")
     types = {name: text.split()[0] for name, text in settings.items()}
     kafkas = recorded.pop("broker configs")
-    assert {name: kind for name, kind in types.items() if kafkas.get(name, kind) != kind and name not in OTHER_TYPES} == {}
+    assert {name: kind for name, kind in types.items() if kafkas.get(name, kind) != kind} == {}
     assert "FinalizedVersionRange[min_version_level:2, max_version_level:2]" in features["transaction.version"]
     refused = {what: found.pop(what) for what in NOT_SERVED}
     assert set(refused.values()) == ({"UnsupportedVersionException"} if ours else {"GroupIdNotFoundException"})

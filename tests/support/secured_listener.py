@@ -63,7 +63,7 @@ class Running:
         sasl = SaslConfig(
             mechanisms, {"alice": "secret", "bob": "x"}, credentials, dict.fromkeys(mechanisms, max_reauth_ms), failure_delay_ms=50
         )
-        mapper = principal_mapper(("DEFAULT",))
+        mapper = principal_mapper("DEFAULT")
         self.listener = Listener(
             ListenerConfig("L", "127.0.0.1", 0, security),
             RequestHandler(self.context, apis),

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import pytest
-from oncelog.protocol.config_def import BOOLEAN, DOUBLE, INT, LIST, LONG, SHORT, STRING, config_class, option, options_of, parse_config
+from oncelog.protocol.config_def import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    LIST,
+    LONG,
+    SHORT,
+    STRING,
+    ConfigType,
+    config_class,
+    option,
+    options_of,
+    parse_config,
+    parse_type,
+)
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 pytestmark = pytest.mark.unit
@@ -20,6 +35,8 @@ class Sample:
     ratio: float = option("ratio", DOUBLE, 0.5, "A ratio.", at_most=1)
     on: bool = option("on", BOOLEAN, False, "A switch.")
     kinds: tuple[str, ...] = option("kinds", LIST, ("a",), "Kinds.", one_of=("a", "b"))
+    pairs: tuple[str, ...] = option("pairs", LIST, (), "Pairs.", any_parts=True)
+    names: tuple[str, ...] = option("names", LIST, ("a",), "Names.", not_empty=True)
     word: str = option("word", STRING, "", "A word.", validate=lambda value: "Must not be blue" if value == "blue" else None)
 
 
@@ -37,8 +54,10 @@ def parsed(**values: str) -> Sample:
         ("ratio", "1", 1.0),
         ("on", "TRUE", True),
         ("on", " false", False),
-        ("kinds", "b, a,", ("b", "a")),
+        ("kinds", " b\t,\na ", ("b", "a")),
+        ("kinds", "b,a,b", ("b", "a")),
         ("kinds", "", ()),
+        ("pairs", "1:2,,1:2", ("1:2", "", "1:2")),
         ("word", " green ", "green"),
     ],
 )
@@ -51,12 +70,12 @@ def test_values(name: str, text: str, value: Any) -> None:
     [
         ("size", "1", "Value must be at least 2"),
         ("size", "101", "Value must be no more than 100"),
-        ("size", "1.5", "not a number of type INT"),
-        ("size", str(2**31), "outside the range of INT"),
-        ("port", "32768", "outside the range of SHORT"),
-        ("wait", str(2**63), "outside the range of LONG"),
+        ("size", "1.5", "Not a number of type INT"),
+        ("size", str(2**31), "Not a number of type INT"),
+        ("port", "32768", "Not a number of type SHORT"),
+        ("wait", str(2**63), "Not a number of type LONG"),
         ("ratio", "1.01", "Value must be no more than 1"),
-        ("on", "yes", "not a number of type BOOLEAN"),
+        ("on", "yes", "Expected value to be either true or false"),
         ("kinds", "a,c", "String must be one of: a, b"),
         ("word", "blue", "Must not be blue"),
     ],
@@ -67,6 +86,63 @@ def test_refusals(name: str, text: str, why: str) -> None:
         declared.parse(text)
     assert refused.value.code == ErrorCode.INVALID_CONFIG
     assert refused.value.message == f"Invalid value {text} for configuration {declared.topic_name or declared.kafka_name}: {why}"
+
+
+# text -> what Apache Kafka 4.3.0's `ConfigDef.parseType` makes of it; None: refused
+WHOLE_NUMBERS = {"+5": 5, "-5": -5, "007": 7, " 5\t": 5, "\u0663": 3} | dict.fromkeys(
+    ("", "  ", "+", "--5", "- 5", "1_000", "0x10", "1e3", "1.0", "5L", "\u00a05", "9" * 5000)
+)
+DOUBLES = {
+    "1": 1,
+    "+1.5": 1.5,
+    "1E-3": 0.001,
+    ".5": 0.5,
+    "5.": 5,
+    "1.5f": 1.5,
+    "1d": 1,
+    "1e400": math.inf,
+    "-Infinity": -math.inf,
+} | dict.fromkeys(("", ".", "1_0.5", "1,5", "1L", "nan", "inf", "\u0663", "\u00a01"))
+
+
+@pytest.mark.parametrize("kind", [INT, SHORT, LONG])
+@pytest.mark.parametrize("text", WHOLE_NUMBERS)
+def test_whole_numbers_as_java_reads_them(kind: ConfigType, text: str) -> None:
+    if (expected := WHOLE_NUMBERS[text]) is not None:
+        assert parse_type(kind, text) == expected
+        return
+    with pytest.raises(ValueError, match=f"^Not a number of type {kind.name}$"):
+        parse_type(kind, text)
+
+
+@pytest.mark.parametrize("text", DOUBLES)
+def test_doubles_as_java_reads_them(text: str) -> None:
+    if (expected := DOUBLES[text]) is not None:
+        assert parse_type(DOUBLE, text) == expected
+        return
+    with pytest.raises(ValueError, match=r"^Not a number of type DOUBLE$"):
+        parse_type(DOUBLE, text)
+    assert math.isnan(parse_type(DOUBLE, "NaN"))
+
+
+def test_only_what_java_trims_is_trimmed() -> None:
+    assert parse_type(STRING, " \x01x\x1f ") == "x"
+    assert parse_type(STRING, "\u00a0x") == "\u00a0x"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("kinds", "a,", "Configuration 'kinds' values must not be empty."),
+        ("kinds", ",", "Configuration 'kinds' values must not be empty."),
+        ("kinds", "a,,b", "Configuration 'kinds' values must not be empty."),
+        ("names", " ", "Configuration 'names' must not be empty. Valid values include: any non-empty value"),
+    ],
+)
+def test_lists_that_kafka_refuses(name: str, text: str, message: str) -> None:
+    with pytest.raises(KafkaError) as refused:
+        options_of(Sample)[name].parse(text)
+    assert (refused.value.code, refused.value.message) == (ErrorCode.INVALID_CONFIG, message)
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, None), (True, "true"), (False, "false"), (("a", "b"), "a,b"), ((), ""), (7, "7")])

@@ -72,8 +72,8 @@ CERTIFICATE = {"subject": ((("countryName", "DE"),), (("organizationName", "a, b
 
 def test_the_name_of_a_certificate_as_java_prints_it() -> None:
     assert distinguished_name(CERTIFICATE) == "CN=alice,O=a\\, b,C=DE"
-    assert peer_principal(CERTIFICATE, principal_mapper(("DEFAULT",))) == "User:CN=alice,O=a\\, b,C=DE"
-    assert peer_principal(None, principal_mapper(("DEFAULT",))) == "User:ANONYMOUS"
+    assert peer_principal(CERTIFICATE, principal_mapper("DEFAULT")) == "User:CN=alice,O=a\\, b,C=DE"
+    assert peer_principal(None, principal_mapper("DEFAULT")) == "User:ANONYMOUS"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_the_name_of_a_certificate_as_java_prints_it() -> None:
     ],
 )
 def test_mapping_rules(rules: str, user: str) -> None:
-    assert principal_mapper(tuple(rules.split(",")))(distinguished_name(CERTIFICATE)) == user
+    assert principal_mapper(rules)(distinguished_name(CERTIFICATE)) == user
 
 
 @pytest.mark.parametrize(("size", "head"), [(0, "1300"), (127, "137f"), (128, "138180"), (255, "1381ff"), (256, "13820100")])
@@ -96,8 +96,8 @@ def test_an_attribute_by_number_is_in_der(size: int, head: str) -> None:
 
 
 def test_rules_count_in_their_order() -> None:
-    assert principal_mapper(("DEFAULT", "RULE:^CN=(.*)$/$1/"))("CN=alice") == "CN=alice"
-    assert principal_mapper(("RULE:^CN=(.*)$/$1/", "DEFAULT"))("CN=alice") == "alice"
+    assert principal_mapper("DEFAULT,RULE:^CN=(.*)$/$1/")("CN=alice") == "CN=alice"
+    assert principal_mapper("RULE:^CN=(.*)$/$1/,DEFAULT")("CN=alice") == "alice"
 
 
 def enabled(context: ssl.SSLContext) -> set[str]:
@@ -139,4 +139,4 @@ def test_suites_that_serve_nobody_are_refused(pem: Path, values: dict[str, str])
 
 def test_a_rule_that_is_none() -> None:
     with pytest.raises(KafkaError):
-        principal_mapper(("NONSENSE",))
+        principal_mapper("NONSENSE")
