@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from support.wire import Connection
 
 NONE, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL, INVALID_GROUP_ID = 0, 22, 23, 24
 UNKNOWN_MEMBER_ID, INVALID_REQUEST, GROUP_ID_NOT_FOUND, INVALID_REGULAR_EXPRESSION = 25, 42, 69, 128
+UNKNOWN_SERVER_ERROR, STALE_MEMBER_EPOCH = -1, 113
 MEMBER = "AAAAAAAAAAAAAAAAAAAAAA"
 SUBSCRIPTION = bytes(10)
 
@@ -98,6 +100,26 @@ def test_a_commit_to_a_group_that_is_not_there(connection: Connection, name: str
         group = f"{name}-{number}"
         assert commit(connection, version, group, name, member) == NONE
         assert commit(connection, version, group, name, MEMBER, 0) == UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize("version", [9, 10])
+def test_offsets_are_told_to_members_as_they_say_who_they_are(connection: Connection, name: str, version: int) -> None:
+    """A consumer group's, by (member id, epoch). An epoch of nobody is an error of the server, in Kafka too."""
+    epoch = heartbeat(connection, 1, name).member_epoch
+    assert commit(connection, 9, name, name, MEMBER, epoch) == NONE
+    topic = {"topic_id": topic_id(connection, name)} if version >= 10 else {"name": name}
+    found: dict[tuple[str | None, int], set[int]] = {}
+    for member, said in product((None, "", "nobody", MEMBER), (-2, -1, 0, epoch, epoch + 1)):
+        for topics in ([{**topic, "partition_indexes": [0]}], None):
+            asked = {"group_id": name, "member_id": member, "member_epoch": said, "topics": topics}
+            (group,) = ask(connection, ApiKey.OFFSET_FETCH, version, groups=[asked], require_stable=False).groups
+            found.setdefault((member, said), set()).add(group.error_code)
+            assert [p.committed_offset for t in group.topics for p in t.partitions] == ([1] if group.error_code == NONE else [])
+    assert found == {
+        **{(None, said): {NONE if said < 0 else UNKNOWN_SERVER_ERROR} for said in (-2, -1, 0, epoch, epoch + 1)},
+        **{(member, said): {UNKNOWN_MEMBER_ID} for member in ("", "nobody") for said in (-2, -1, 0, epoch, epoch + 1)},
+        **{(MEMBER, said): {NONE if said == epoch else STALE_MEMBER_EPOCH} for said in (-2, -1, 0, epoch, epoch + 1)},
+    }
 
 
 @pytest.mark.parametrize(("group", "error"), [("", INVALID_GROUP_ID), ("  ", UNKNOWN_MEMBER_ID)])

@@ -193,10 +193,12 @@ class ConsumerGroupService:
         return _E.NONE
 
     def validate_fetch(self, group: ConsumerGroup, member_id: str | None, epoch: int) -> None:
-        """Raises KafkaError 25, 113."""
-        if not member_id and epoch < 0:
-            return
-        member = heartbeat.known(group, member_id or "")
+        """Without both, whoever asks is told (`ConsumerGroup.validateOffsetFetch`). Raises KafkaError -1, 25, 113."""
+        if member_id is None:
+            if epoch < 0:
+                return
+            raise KafkaError(_E.UNKNOWN_SERVER_ERROR)  # as Kafka answers an epoch of nobody
+        member = heartbeat.known(group, member_id)
         if member.epoch != epoch:
             raise KafkaError(_E.STALE_MEMBER_EPOCH)
 

@@ -133,7 +133,7 @@ class OffsetService:
         member_id: str | None = None,
         member_epoch: int = -1,
     ) -> Reply[dict[TopicPartition, FetchedOffset]]:
-        """Committed offsets of `places`, of all partitions that have one when None. Raises KafkaError 14, 25, 113."""
+        """Committed offsets of `places`, of all partitions that have one when None. Raises KafkaError -1, 14, 25, 113."""
         consumer = None if self._runtime.loading else self._runtime.shard_of(group_id).consumer_groups.get(group_id)
         if consumer is not None:
             self._consumer().validate_fetch(consumer, member_id, member_epoch)
