@@ -5,6 +5,8 @@ Mechanism and iterations of users' SCRAM credentials, never a secret; all users 
 
 from __future__ import annotations
 
+from collections import Counter
+
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.administration import CLUSTER_REFUSED, may
@@ -25,8 +27,8 @@ def handle(req: messages.DescribeUserScramCredentialsRequest, ctx: RequestContex
         refused = [_Result(user=u.name, error_code=error, error_message=CLUSTER_REFUSED, credential_infos=[]) for u in req.users or ()]
         return response(error_code=error, error_message=CLUSTER_REFUSED, results=refused)
     named = [user.name for user in req.users or ()] or ctx.broker.scram_credentials.users()
-    twice = {user for user in named if named.count(user) > 1}
-    return response(error_code=0, error_message="", results=[_user(user, user in twice, ctx) for user in dict.fromkeys(named)])
+    counted = Counter(named)
+    return response(error_code=0, error_message="", results=[_user(user, count > 1, ctx) for user, count in counted.items()])
 
 
 def _user(user: str, twice: bool, ctx: RequestContext) -> _Result:

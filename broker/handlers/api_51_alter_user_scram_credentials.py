@@ -17,20 +17,25 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 
 _Deletion = messages.AlterUserScramCredentialsRequest.ScramCredentialDeletion
 _Upsertion = messages.AlterUserScramCredentialsRequest.ScramCredentialUpsertion
+_Changes = tuple[list[_Deletion], list[_Upsertion]]
 
 
 @api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0)
 def handle(req: messages.AlterUserScramCredentialsRequest, ctx: RequestContext) -> messages.AlterUserScramCredentialsResponse:
     """Make the change of each user."""
-    users = dict.fromkeys([*(deletion.name for deletion in req.deletions), *(upsertion.name for upsertion in req.upsertions)])
+    changes: dict[str, _Changes] = {}
+    for deletion in req.deletions:
+        changes.setdefault(deletion.name, ([], []))[0].append(deletion)
+    for upsertion in req.upsertions:
+        changes.setdefault(upsertion.name, ([], []))[1].append(upsertion)
     allowed = may(ctx, AclOperation.ALTER)
     result = messages.AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
     results = []
-    for user in users:
+    for user, (deletions, upsertions) in changes.items():
         try:
             if not allowed:
                 raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, CLUSTER_REFUSED)
-            _alter(user, [d for d in req.deletions if d.name == user], [u for u in req.upsertions if u.name == user], ctx)
+            _alter(user, deletions, upsertions, ctx)
         except KafkaError as error:
             results.append(result(user=user, error_code=error.code, error_message=error.message))
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -37,3 +39,19 @@ def test_scram_credentials(broker: Harness) -> None:
     described = broker.send(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, request(users=named)).results
     assert [(r.user, r.error_code) for r in described] == [("al", 92), ("no", 91)]
     assert scram(broker, deletions=(("al", 1),)) == [("al", 0)]
+
+
+def test_a_user_who_loses_one_credential_and_gets_another_is_named_twice(broker: Harness) -> None:
+    salt = b"s" * 20
+    assert scram(broker, ("al", 1, 4096, salt)) == [("al", 0)]
+    assert scram(broker, ("al", 2, 4096, salt), ("bo", 1, 4096, salt), deletions=(("al", 1),)) == [("al", 92), ("bo", 0)]
+    assert broker.broker.scram_credentials.of("al").keys() == {1}
+
+
+def test_the_time_grows_with_the_number_of_users_not_with_its_square(broker: Harness) -> None:
+    def seconds(count: int) -> float:
+        began = time.thread_time()
+        assert {code for _, code in scram(broker, deletions=tuple((str(user), 1) for user in range(count)))} == {91}
+        return time.thread_time() - began
+
+    assert min(seconds(4_000) for _ in range(2)) < 24 * min(seconds(500) for _ in range(3))  # eight times, not 64
