@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.handlers import api_09_offset_fetch
+from oncelog.coordinator.groups.offsets.state import OffsetToCommit
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
+from oncelog.protocol.names import TopicPartition
 from support.group_requests import commit, consumer_member
 from support.whole_broker import WholeBroker
 
@@ -65,6 +67,14 @@ def test_by_id_from_version_10(whole: WholeBroker) -> None:
     told = [(topic.topic_id, [(p.committed_offset, p.error_code) for p in topic.partitions]) for topic in group.topics]
     # what is refused stands behind what is answered
     assert told == [(whole.topic_id("t"), [(9, 0)]), (uuid.UUID(int=3), [(-1, ErrorCode.UNKNOWN_TOPIC_ID)] * 2)]
+
+
+@pytest.mark.parametrize(("version", "told"), [(9, ["never", "t"]), (10, ["t"])])
+def test_a_topic_without_an_id_is_not_told_by_id(whole: WholeBroker, version: int, told: list[str]) -> None:
+    whole.context.groups.offsets.commit("g", "", -1, None, {TopicPartition("never", 0): OffsetToCommit(1, -1, "")})
+    (group,) = whole.ask(ApiKey.OFFSET_FETCH, version, groups=[{"group_id": "g", "topics": None}]).groups
+    names = {whole.topic_id("t"): "t", uuid.UUID(int=0): "never", None: "never"}
+    assert [topic.name or names[topic.topic_id] for topic in group.topics] == told
 
 
 @pytest.mark.parametrize("whole_group", [False, True])
