@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import uuid
 from pathlib import Path
 
 import pytest
@@ -16,19 +15,8 @@ from oncelog.storage.audit.raw_directory import BatchAt, map_file, open_data_dir
 from oncelog.storage.audit.raw_formats import parse_offset_checkpoint
 from oncelog.storage.moving.graduate import MAX_LOG_BYTES, check_target, plan, portable, segment_groups
 from oncelog.storage.moving.kafka_topics import KafkaTopic
-from oncelog.storage.moving.steps import create_command, steps
 from support.damage import Partition
-from support.golden_storage import facts, unpack
-
-
-@pytest.fixture(scope="module")
-def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpack("killed", tmp_path_factory.mktemp("golden"))
-
-
-@pytest.fixture
-def source(golden: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(golden, tmp_path / "source"))
+from support.golden_storage import facts
 
 
 @pytest.fixture
@@ -154,31 +142,6 @@ def test_logs_that_kafka_could_not_open_in_one_piece_are_split() -> None:
     assert segment_groups([(0, gigabyte, 99), (100, gigabyte, 199), (200, 10, 299)]) == [[0], [100, 200]]
     assert segment_groups([(0, MAX_LOG_BYTES - 10, 99), (100, 10, 199)]) == [[0, 100]]
     assert segment_groups([(0, 10, 99), (2**31, 10, 2**31 + 5)]) == [[0], [2**31]]
-
-
-def test_the_steps_name_the_users_topics(source: Path) -> None:
-    text = "\n".join(steps(plan(source), Path("/kafka data"), "broker:9092"))
-    assert "offsets.topic.num.partitions=4" in text
-    assert "--topic comp --partitions 1 --replication-factor 1 --config cleanup.policy=compact" in text
-    assert "--to '/kafka data'" in text
-    assert "producer ids up to" in text
-    assert "tx:0:585" in text
-    assert "--topic __" not in text
-
-
-def test_a_create_command_quotes_what_a_shell_would_take_apart() -> None:
-    topic = KafkaTopic("a", uuid.UUID(int=5), 3, {"leader.replication.throttled.replicas": "*"})
-    assert create_command(topic, "b:1").endswith("'leader.replication.throttled.replicas=*'")
-
-
-def test_options_of_ours_and_settings_are_not_handed_to_kafka(source: Path) -> None:
-    topic = KafkaTopic("a", uuid.UUID(int=5), 3, {"flush.on.ack": "false", "retention.ms": "1"})
-    assert create_command(topic, "b:1").endswith("--replication-factor 1 --config retention.ms=1")
-    assert "ACLs" not in "\n".join(steps(plan(source), None))
-    (source / "oncelog.metadata").write_text('{"identity":{"node.id":"1"},"acls":{}}')
-    assert "ACLs" not in "\n".join(steps(plan(source), None))
-    (source / "oncelog.metadata").write_text('{"acls":{"any":{}}}')
-    assert "ACLs" in "\n".join(steps(plan(source), None))
 
 
 def test_exit_status_for_a_folder_that_is_none(tmp_path: Path) -> None:
