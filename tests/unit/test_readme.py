@@ -51,7 +51,7 @@ CLAIMS = {
     ),
     "writes a stopped data directory into that of a stopped Apache Kafka and prints the steps with your\ntopics filled in": (
         "unit/storage/moving/test_graduate.py::test_bare_logs_with_everything_in_them",
-        "unit/storage/moving/test_graduate.py::test_the_steps_name_the_users_topics",
+        "unit/storage/moving/test_steps.py::test_the_steps_name_the_users_topics",
         "referee/test_open_in_kafka.py::test_no_folder_was_set_aside",
     ),
     "opens a directory that Apache Kafka wrote": ("unit/storage/log/test_golden.py::test_case_4_directory_of_kafka",),
