@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 @dataclass(slots=True)
 class FetchData:
     """`records`: whole stored batches, the first of which may begin below the asked offset; of a long answer only where they are.
-    `aborted` is None for read_uncommitted.
+    `aborted` is None for read_uncommitted, and where the first batch is longer than what may be given.
     """
 
     records: Buffer | StoredRecords
@@ -105,8 +105,9 @@ class Reader:
                     (b"", -1, 0) if found is None else self._read(*found, end, max_bytes, min_one_message, in_memory)
                 )
                 aborted: list[AbortedTxn] | None = [] if isolation else None
-                if isolation and data and found is not None:
-                    aborted = self._aborted(offset, max(next_offset, self._upper_bound(found[0], beyond)))
+                if isolation and found is not None:  # no list where nothing but the first batch's length stands in the way, as in Kafka
+                    listed = bool(data) or max_bytes <= 0
+                    aborted = self._aborted(offset, max(next_offset, self._upper_bound(found[0], beyond))) if listed else None
             except OSError as error:
                 self._mend(error)
             else:
