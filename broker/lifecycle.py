@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oncelog.broker.context import BrokerContext
 from oncelog.broker.fetching.sessions import FetchSessions
@@ -182,10 +183,8 @@ class Broker:
 
             tls = server_context(self.config.values, config.name)
             own = parse_config(AuthConfig, listener_values(self.config.values, config.name))
-            mapper = principal_mapper(own.ssl_principal_mapping_rules)
-
-            def map_principal(certificate: Any) -> str:
-                return peer_principal(certificate, mapper)
+            if config.security == "SSL":
+                map_principal = partial(peer_principal, mapper=principal_mapper(own.ssl_principal_mapping_rules))
 
         return Listener(
             config,

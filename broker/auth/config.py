@@ -117,7 +117,8 @@ class AuthConfig:
         "ssl.principal.mapping.rules",
         STRING,
         "DEFAULT",
-        "How the distinguished name of a client certificate becomes a user name: RULE:pattern/replacement/[L|U], or DEFAULT.",
+        "How the distinguished name of a client certificate becomes a user name: RULE:pattern/replacement/[L|U], or DEFAULT; "
+        "who shows one that nothing fits is turned away.",
     )
 
 

@@ -63,10 +63,14 @@ def server_context(values: Mapping[str, str], listener: str) -> ssl.SSLContext:
     return context
 
 
+class NoMatchingRule(Exception):
+    """A client's certificate stands for no user."""
+
+
 def principal_mapper(rules: str) -> MapPrincipal:
     """Distinguished name -> user name by `ssl.principal.mapping.rules` (`SslPrincipalMapper`): the first rule that matches counts.
 
-    A rule that matches no name leaves it to the next; without any match the name is used as it is.
+    A rule that does not match leaves the name to the next. The mapper raises NoMatchingRule when none does: no user may be guessed.
     """
     parsed = [None if m[0] == "DEFAULT" else (re.compile(m[1]), _to_python_groups(m[2]), m[3]) for m in _RULE.finditer(rules)]
     if not parsed and rules.strip():
@@ -80,13 +84,16 @@ def principal_mapper(rules: str) -> MapPrincipal:
             if pattern.fullmatch(name):
                 user = pattern.sub(replacement, name, count=1)
                 return user.lower() if case == "L" else user.upper() if case == "U" else user
-        return name
+        raise NoMatchingRule(f"no rule of ssl.principal.mapping.rules applies to {name}")
 
     return mapped
 
 
 def peer_principal(certificate: Mapping[str, Any] | None, mapper: MapPrincipal) -> str:
-    """The principal of a client certificate (`SSLSocket.getpeercert()`): "User:CN=...,O=..."; ANONYMOUS without one."""
+    """The principal of a client certificate (`SSLSocket.getpeercert()`): "User:CN=...,O=...", ANONYMOUS without one.
+
+    Raises NoMatchingRule.
+    """
     return f"User:{mapper(distinguished_name(certificate))}" if certificate else ANONYMOUS
 
 

@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from oncelog.broker.auth.sasl import SaslConfig, SaslState
+from oncelog.broker.auth.sasl import ANONYMOUS, SaslConfig, SaslState
 from oncelog.broker.net import refusals
 from oncelog.broker.net.answer_stream import UnreadAnswers
 from oncelog.broker.net.backlog import CLOSINGS_A_TURN, HANDSHAKES_A_TURN, Backlog
@@ -138,8 +138,8 @@ class Listener:
         return SaslState(self._sasl) if self._sasl is not None else None
 
     def principal_of(self, certificate: Mapping[str, Any]) -> str:
-        assert self._map_principal is not None
-        return self._map_principal(certificate)
+        """Who shows that: nobody in particular where clients log in. Raises NoMatchingRule."""
+        return self._map_principal(certificate) if self._map_principal is not None else ANONYMOUS
 
     def log_once(self, host: str, text: str) -> None:
         """One warning a peer and reason in a while."""

@@ -15,6 +15,7 @@ import ssl
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from oncelog.broker.auth.tls import NoMatchingRule
 from oncelog.broker.net import refusals
 from oncelog.protocol.primitives import Buffer
 
@@ -124,8 +125,14 @@ class TlsLayer(asyncio.BufferedProtocol):
             return False
         self._send()
         self._handshake_over()
+        try:
+            self._connection.connection_made(cast("asyncio.Transport", self))
+        except NoMatchingRule as nobody:
+            self._tell("authentication failed", str(nobody))
+            self._say_farewell()
+            self._leave()
+            return False
         self._established = True
-        self._connection.connection_made(cast("asyncio.Transport", self))
         return True
 
     def _handshake_over(self) -> None:
@@ -142,6 +149,10 @@ class TlsLayer(asyncio.BufferedProtocol):
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
         hint = "; does the client speak TLS?" if error.reason in _PLAIN_TEXT else ""
         self._tell(what, f"{reason.lower().replace('_', ' ')}{hint}")
+        self._leave()
+
+    def _leave(self) -> None:
+        """Say no more behind what is to be sent, and read no more into it."""
         self._failed = True
         self._send()
         socket = self._socket
@@ -205,10 +216,13 @@ class TlsLayer(asyncio.BufferedProtocol):
         """Tell the client that nothing follows, then close when all is sent."""
         if self._socket is None or self._socket.is_closing():
             return
-        with contextlib.suppress(ssl.SSLError):  # the client's own farewell is not waited for
-            self._tls.unwrap()
+        self._say_farewell()
         self._send()
         self._socket.close()
+
+    def _say_farewell(self) -> None:
+        with contextlib.suppress(ssl.SSLError):  # the client's own is not waited for
+            self._tls.unwrap()
 
     def abort(self) -> None:
         """Close at once."""

@@ -63,14 +63,14 @@ class Running:
         sasl = SaslConfig(
             mechanisms, {"alice": "secret", "bob": "x"}, credentials, dict.fromkeys(mechanisms, max_reauth_ms), failure_delay_ms=50
         )
-        mapper = principal_mapper("DEFAULT")
+        mapper = principal_mapper((tls or {}).get("ssl.principal.mapping.rules", "DEFAULT"))
         self.listener = Listener(
             ListenerConfig("L", "127.0.0.1", 0, security),
             RequestHandler(self.context, apis),
             max_frame_bytes=1 << 20,
             quotas=quotas or ConnectionQuotas(),
             tls=server_context(tls, "L") if tls else None,
-            map_principal=lambda certificate: peer_principal(certificate, mapper),
+            map_principal=(lambda certificate: peer_principal(certificate, mapper)) if security == "SSL" else None,
             sasl=sasl if security.startswith("SASL") else None,
         )
         self.loop = new_loop()

@@ -34,7 +34,7 @@ SUBJECTS = {
     "mail": "/emailAddress=a@b.c/DC=org/DC=example/CN=alice",
 }
 RULES = r"RULE:^CN=(.*?),OU=x\\\\y.*$/$1/U,RULE:^CN=([a-z]+)$/mapped-$1/L,DEFAULT"
-LISTENERS = ("PLAINTEXT", "NONE", "REQUESTED", "REQUIRED", "MAPPED", "ONLY12", "ONLY13", "CIPHERS")
+LISTENERS = ("PLAINTEXT", "NONE", "REQUESTED", "REQUIRED", "MAPPED", "UNMAPPED", "ONLY12", "ONLY13", "CIPHERS")
 SEEN_BY = (
     "CN=alice",
     r"CN=alice,OU=x\\y,OU=it,O=a\, b\+c,L=Mitte,ST=Berlin,C=DE",
@@ -95,6 +95,8 @@ def settings(ports: Ports, certificates: Certificates) -> dict[str, str]:
         "listener.name.mapped.ssl.client.auth": "required",
         "ssl.principal.mapping.rules": RULES,
         "listener.name.required.ssl.principal.mapping.rules": "DEFAULT",
+        "listener.name.unmapped.ssl.client.auth": "requested",
+        "listener.name.unmapped.ssl.principal.mapping.rules": "RULE:^CN=bob$/bob/",
         "listener.name.only12.ssl.enabled.protocols": "TLSv1.2",
         "listener.name.only13.ssl.enabled.protocols": "TLSv1.3",
         "listener.name.ciphers.ssl.cipher.suites": f"{CIPHER},TLS_AES_128_GCM_SHA256",
@@ -163,6 +165,9 @@ def visits() -> Iterator[Visit]:
     yield Visit("PLAINTEXT", None)
     for shows in SUBJECTS:
         yield Visit("MAPPED", "1.3", shows)
+    for version in ("1.2", "1.3"):
+        for shows in ("none", "alice"):
+            yield Visit("UNMAPPED", version, shows)
     yield Visit("REQUIRED", "1.3", "long")
     for cipher in (
         "ECDHE-RSA-AES256-GCM-SHA384",

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from oncelog.broker.auth.tls import distinguished_name, peer_principal, principal_mapper, server_context
+from oncelog.broker.auth.tls import NoMatchingRule, distinguished_name, peer_principal, principal_mapper, server_context
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 pytestmark = pytest.mark.unit
@@ -87,6 +87,13 @@ def test_the_name_of_a_certificate_as_java_prints_it() -> None:
 )
 def test_mapping_rules(rules: str, user: str) -> None:
     assert principal_mapper(rules)(distinguished_name(CERTIFICATE)) == user
+
+
+@pytest.mark.parametrize("rules", ["RULE:^OU=(.*)$/$1/", "RULE:^CN=b$/b/,RULE:^CN=c$/c/", "", " "])
+def test_a_name_without_a_rule_is_nobodys(rules: str) -> None:
+    with pytest.raises(NoMatchingRule, match=r"no rule of ssl\.principal\.mapping\.rules applies to CN=alice,O="):
+        peer_principal(CERTIFICATE, principal_mapper(rules))
+    assert peer_principal(None, principal_mapper(rules)) == "User:ANONYMOUS"
 
 
 @pytest.mark.parametrize(("size", "head"), [(0, "1300"), (127, "137f"), (128, "138180"), (255, "1381ff"), (256, "13820100")])

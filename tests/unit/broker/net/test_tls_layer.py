@@ -39,14 +39,14 @@ def start(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
     monkeypatch.setattr(refusals, "tell", refusals.RefusalLog(refusals._log.warning, time.monotonic).tell)
     made: list[Running] = []
 
-    def begin(client_auth: str = "required", **options: Any) -> Running:
+    def begin(client_auth: str = "required", security: str = "SSL", **options: Any) -> Running:
         stores = {
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(authority.issue("localhost")),
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(authority.certificate),
         }
-        made.append(Running(security="SSL", tls={**stores, "ssl.client.auth": client_auth, **options}))
+        made.append(Running(security=security, tls={**stores, "ssl.client.auth": client_auth, **options}))
         return made[-1]
 
     yield begin
@@ -107,6 +107,25 @@ def test_a_good_certificate_is_the_principal(
     assert converse(running, client(authority, version, authority.issue("alice")))[4:] == bytes.fromhex("00000007")
     if demand != "required":
         assert converse(running, client(authority, version))[4:] == bytes.fromhex("00000007")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_certificate_that_no_rule_maps_is_nobody(
+    start: Callable[..., Running], authority: Authority, version: ssl.TLSVersion, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = start("requested", **{"ssl.principal.mapping.rules": "RULE:^CN=bob$/bob/"})
+    for _ in range(20):  # an end, not a reset, be its request there already or on its way
+        assert converse(running, client(authority, version, authority.issue("alice"))) == b""
+    assert converse(running, client(authority, version, authority.issue("bob")))[4:] == bytes.fromhex("00000007")
+    assert converse(running, client(authority, version))[4:] == bytes.fromhex("00000007")
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line == ('authentication failed listener=L reason="no rule of ssl.principal.mapping.rules applies to CN=alice" client=127.0.0.1')
+    wait_until(lambda: not running.listener.connections, 10, "all to be gone")
+
+
+def test_rules_for_certificates_are_not_for_who_logs_in(start: Callable[..., Running], authority: Authority) -> None:
+    running = start("requested", "SASL_SSL", **{"ssl.principal.mapping.rules": "RULE:^CN=bob$/bob/"})
+    assert converse(running, client(authority, VERSIONS[0], authority.issue("alice")))[4:] == bytes.fromhex("00000007")
 
 
 def test_what_is_no_tls_is_told_apart(start: Callable[..., Running], caplog: pytest.LogCaptureFixture) -> None:
