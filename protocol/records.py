@@ -38,7 +38,7 @@ _AFTER_CRC = Struct(">hiqqqhii")
 _OFFSET = Struct(">q")
 _INT32 = Struct(">i")
 _CRC = Struct(">I")
-_unpack_header = _HEADER.unpack_from
+unpack_header = _HEADER.unpack_from  # the fields of a `BatchHeader` in their order
 
 RecordHeader: TypeAlias = tuple[str, bytes | None]
 NewRecord: TypeAlias = tuple[int, bytes | None, bytes | None] | tuple[int, bytes | None, bytes | None, Sequence[RecordHeader]]
@@ -162,7 +162,7 @@ def parse_header(buf: Buffer, pos: int = 0) -> BatchHeader:
         header.producer_epoch,
         header.base_sequence,
         header.records_count,
-    ) = _unpack_header(buf, pos)
+    ) = unpack_header(buf, pos)
     return header
 
 

@@ -144,8 +144,12 @@ class OsFile:
         return os.pread(self._fd, size, offset)
 
     def pwrite(self, buffers: Sequence[Buffer], offset: int) -> int:
-        wanted = len(buffers[0]) if len(buffers) == 1 else sum(map(len, buffers))
-        written = os.pwritev(self._fd, buffers, offset)
+        if len(buffers) == 1:  # a fifth less than a gathering write
+            wanted = len(buffers[0])
+            written = os.pwrite(self._fd, buffers[0], offset)
+        else:
+            wanted = sum(map(len, buffers))
+            written = os.pwritev(self._fd, buffers, offset)
         while written < wanted:  # a full disk first writes short, then raises: let it
             rest = b"".join(buffers)[written:]
             written += os.pwrite(self._fd, rest, offset + written)

@@ -16,27 +16,18 @@ from typing import TYPE_CHECKING, Any
 from oncelog.broker.answers import Settling, holding_back
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.handlers.produce.admission import admit
-from oncelog.broker.handlers.produce.batch_checks import check_records, check_request, checked_at_once, straight_batch
+from oncelog.broker.handlers.produce.batch_checks import check_records, check_request, checked_at_once
 from oncelog.broker.handlers.produce.partition import Part, keep_batches, refuse_all, refused
+from oncelog.broker.handlers.produce.straight import straight
 from oncelog.broker.net.dispatch import CloseConnection, api
-from oncelog.coordinator.deferred import Deferred, Reply
+from oncelog.coordinator.deferred import Deferred
 from oncelog.coordinator.runtime import LogPosition
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.protocol.hot import (
-    LoneProduce,
-    LoneProduceReader,
-    PartitionProduceResponse,
-    ProduceRequest,
-    pack_lone_answer,
-    pack_produce_response,
-    parse_produce,
-)
+from oncelog.protocol.hot import PartitionProduceResponse, ProduceRequest, pack_produce_response, parse_produce
 from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
 from oncelog.protocol.primitives import Buffer
-from oncelog.protocol.record_walk import Allowance
 from oncelog.storage.log.log import Log
-from oncelog.storage.log.validation import TakesLong
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
@@ -46,79 +37,13 @@ RETRY_MS = 20  # add.partitions.to.txn.retry.backoff.ms
 RETRY_LIMIT_MS = 100  # add.partitions.to.txn.retry.backoff.max.ms
 
 
-_lone_reader = LoneProduceReader()
-_lone_allowance = Allowance()
-
-
-class _Durable(Deferred[list[Buffer]]):
-    """The answer to a lone request; the log calls it."""
-
-    __slots__ = ("answer", "lone", "version")
-
-    def __init__(self, lone: LoneProduce, answer: bytes, version: int) -> None:
-        super().__init__()
-        self.lone = lone
-        self.answer = answer
-        self.version = version
-
-    def __call__(self, error: KafkaError | None) -> None:
-        if error is None:
-            self.resolve((self.answer,))
-            return
-        told = PartitionProduceResponse(self.lone.partition, error.code, error_message=error.message)
-        ref = self.lone.topic_id if self.lone.topic_id is not None else self.lone.topic or ""
-        self.resolve((pack_produce_response(self.version, [(ref, [told])]),))
-
-
-def _produce_lone(lone: LoneProduce, batch: memoryview, ctx: RequestContext) -> Reply[list[Buffer]] | None:
-    """The straight path of one well-formed, not transactional batch for one partition; None: nothing was done, the long way decides.
-
-    Raises TakesLong, having done nothing either.
-    """
-    broker, topic = ctx.broker, lone.topic
-    if lone.topic_id is not None:
-        known = broker.logs.topics.by_id(uuid.UUID(bytes=lone.topic_id))
-        topic = known.name if known is not None else None
-    if topic is None or topic in INTERNAL_TOPICS or not -1 <= lone.acks <= 1 or lone.acks == 0:
-        return None
-    header = straight_batch(batch)
-    if header is None:
-        return None
-    log = broker.logs.log(TopicPartition(topic, lone.partition))
-    if log is None or (broker.authorizer is not None and not ctx.authorize(AclOperation.WRITE, ResourceType.TOPIC, topic)):
-        return None
-    try:
-        _lone_allowance.refill()
-        info = log.append(batch, ctx.now_ms, header=header, allowance=_lone_allowance)
-    except KafkaError as error:
-        ref = lone.topic_id if lone.topic_id is not None else topic
-        return [pack_produce_response(ctx.api_version, [(ref, [refused(lone.partition, log, error)])])]
-    answer = pack_lone_answer(lone, 0, info.base_offset, info.log_append_time_ms, info.log_start_offset)
-    end = info.last_offset + 1
-    if log.high_watermark >= end:
-        return [answer]
-    durable = _Durable(lone, answer, ctx.api_version)
-    log.when_durable(end, durable)
-    return durable
-
-
-@api(ApiKey.PRODUCE, 3, 13, raw=True, advertised_min=0)
+@api(ApiKey.PRODUCE, 3, 13, raw=True, advertised_min=0, straight=straight)
 def handle(body: memoryview, ctx: RequestContext) -> Any:
     """Append every batch, answer when `acks` says so."""
-    lone = _lone_reader.read(ctx.api_version, body)
-    long = False
-    if lone is not None:
-        try:
-            answer = _produce_lone(lone[0], lone[1], ctx)
-        except TakesLong:
-            long = True
-        else:
-            if answer is not None:
-                return answer
-    return _produce(body, ctx, folders_made=False, long=long)
+    return _produce(body, ctx, folders_made=False)
 
 
-def _produce(body: memoryview, ctx: RequestContext, *, folders_made: bool, long: bool = False) -> Any:
+def _produce(body: memoryview, ctx: RequestContext, *, folders_made: bool) -> Any:
     request = parse_produce(ctx.api_version, body)
     topics = [
         (topic_id if ctx.api_version >= 13 else name, _parts(name, topic_id, partitions, ctx))
@@ -131,7 +56,7 @@ def _produce(body: memoryview, ctx: RequestContext, *, folders_made: bool, long:
         if len(new) > FOLDERS_A_TURN:
             return _after_folders(bytes(body), new, ctx)
     check_request(request, parts, ctx)
-    if not long and checked_at_once(parts, ctx):
+    if checked_at_once(parts, ctx):
         return _admit_and_append(request, topics, parts, ctx)
     keep_batches(parts)
     checked = ctx.broker.turns.go_on(check_records(parts, ctx), None)

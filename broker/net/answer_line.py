@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from oncelog.broker.net.answer_stream import PIECE_BYTES, TURN_BYTES, AnswerStream, Pieces, UnreadAnswers
+from oncelog.broker.net.answer_stream import PIECE_BYTES, TURN_BYTES, AnswerStream, Sent, UnreadAnswers
 from oncelog.coordinator.deferred import Deferred
 from oncelog.protocol.primitives import Buffer
 
@@ -42,10 +42,10 @@ class AnswerLine:
     def __init__(self, owner: Owner, unread: UnreadAnswers) -> None:
         self._owner = owner
         self._unread = unread
-        self._ready: list[Pieces] = []  # answers before which nothing is owed, to be sent at the end of this read
+        self._ready: list[Sent] = []  # answers before which nothing is owed, to be sent at the end of this read
         self._flush_scheduled = False
         self.transport: asyncio.Transport | None = None
-        self.pending: deque[Pieces | Deferred[Pieces]] = deque()  # from the first that is not there yet
+        self.pending: deque[Sent | Deferred[Sent]] = deque()  # from the first that is not there yet
         self.stream: AnswerStream | None = None  # the answer that is being sent, if it is a long one
         self.paused = False
         self.closing = False
@@ -57,21 +57,21 @@ class AnswerLine:
             return 0
         return PIECE_BYTES if self.pending else self._unread.piece_bytes
 
-    def add(self, answer: Pieces) -> None:
+    def add(self, answer: Sent) -> None:
         """The next answer; empty: nothing is sent (acks=0)."""
         if self.pending:
             self.pending.append(answer)
         elif answer:
             self._ready.append(answer)
-            if len(answer) > 2:  # with records: those of all requests of one read could be gigabytes
+            if type(answer) is not bytes and len(answer) > 2:  # with records: those of all requests of one read could be gigabytes
                 self.flush()
 
-    def add_later(self, answer: Deferred[Pieces]) -> None:
+    def add_later(self, answer: Deferred[Sent]) -> None:
         """The next one, when it comes."""
         self.pending.append(answer)
         answer.when_done(self._arrived)
 
-    def _arrived(self, answer: Deferred[Pieces]) -> None:
+    def _arrived(self, answer: Deferred[Sent]) -> None:
         error = answer.error
         if error is not None:
             while self.pending and self.pending.pop() is not answer:
@@ -106,6 +106,10 @@ class AnswerLine:
             size = sent = 0
             for buffers in ready:
                 sent += 1
+                if isinstance(buffers, bytes):
+                    out.append(buffers)
+                    size += len(buffers)
+                    continue
                 length = sum(map(len, buffers))
                 out.append(_pack_length(length))
                 if len(buffers) > 2 and AnswerStream.is_needed(buffers):

@@ -17,6 +17,7 @@ LONG_PIECE_BYTES = 1 << 20  # while little is unread: fewer calls for those who 
 TURN_BYTES = 2 << 20  # sent in one turn of the loop at most, so that a fast reader of long answers leaves room for others
 
 Pieces = Sequence[Piece]
+Sent = Pieces | bytes  # an answer's buffers without its length; as bytes: all of it, with its length in front
 
 
 class AnswerStream:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from oncelog.broker.auth.mechanisms import ANONYMOUS
 from oncelog.broker.net import refusals
 from oncelog.broker.net.answer_line import MAX_PENDING_ANSWERS, AnswerLine
-from oncelog.broker.net.answer_stream import Pieces, UnreadAnswers
+from oncelog.broker.net.answer_stream import Sent, UnreadAnswers
 from oncelog.broker.net.backlog import AT_ONCE, Backlog
 from oncelog.broker.net.dispatch import CloseConnection
 from oncelog.broker.net.request_memory import FREE_BYTES, IncompleteRequest, KeptRequests, RequestMemory
@@ -62,7 +62,7 @@ class Handles(Protocol):
 
     clock: Clock
 
-    def handle(self, frame: memoryview, connection: Connection) -> Reply[Pieces]: ...
+    def handle(self, frame: memoryview, connection: Connection) -> Reply[Sent]: ...
 
     def log_failure(self, connection: Connection, error: BaseException) -> None: ...
 
@@ -276,7 +276,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._answers.add(answer)
 
-    def _wait_for(self, answer: Deferred[Pieces]) -> None:
+    def _wait_for(self, answer: Deferred[Sent]) -> None:
         holds = answer.holds
         if holds is not None and not holds.done:
             self._blocked = True

@@ -19,7 +19,7 @@ from oncelog.protocol.api_keys import ApiKey
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from oncelog.broker.context import RequestContext
+    from oncelog.broker.context import BrokerContext, ConnectionFacts, RequestContext
     from oncelog.coordinator.deferred import Deferred
     from oncelog.protocol.messages import MessageBase
     from oncelog.protocol.primitives import Piece
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 Answer: TypeAlias = "MessageBase | bytearray | Sequence[Piece] | Deferred[Any] | None"
 # the request is the message of its key, or the body's bytes: `handlers/` say which
 Handler: TypeAlias = "Callable[[Any, RequestContext], Answer]"
+# From a frame, where its body begins, its correlation id and its connection to the bytes of the whole answer; None: nothing was done, the
+# handler is to be asked. The way of those requests of an API that are many and alike.
+StraightWay: TypeAlias = "Callable[[memoryview, int, int, ConnectionFacts], bytes | Deferred[bytes] | None]"
+StraightWays: TypeAlias = "Callable[[BrokerContext, int], StraightWay | None]"
 H = TypeVar("H", bound="Callable[[Any, RequestContext], Answer]")
 _PACKAGE = "oncelog.broker.handlers"
 _HANDLERS = Path(__file__).parents[1] / "handlers"
@@ -41,7 +45,7 @@ class Api:
 
     `advertised_min`: a lower version that ApiVersions names and no request may use (KAFKA-18659). `unstable_max`: served and
     advertised only with `unstable.api.versions.enable`. `raw`: the handler takes the body's bytes and returns buffers.
-    `hidden`: answered, not advertised.
+    `hidden`: answered, not advertised. `straight`: makes the straight way of a version.
     """
 
     key: ApiKey
@@ -52,6 +56,7 @@ class Api:
     unstable_max: int | None = None
     hidden: bool = False
     handle: Handler | None = None
+    straight: StraightWays | None = None
 
 
 _handlers: dict[ApiKey, Api] = {}
@@ -66,11 +71,12 @@ def api(
     advertised_min: int | None = None,
     unstable_max: int | None = None,
     hidden: bool = False,
+    straight: StraightWays | None = None,
 ) -> Callable[[H], H]:
     """Register a handler for requests of `key` in versions `min_version` to `max_version`."""
 
     def register(handle: H) -> H:
-        _handlers[key] = Api(key, min_version, max_version, raw, advertised_min, unstable_max, hidden, handle)
+        _handlers[key] = Api(key, min_version, max_version, raw, advertised_min, unstable_max, hidden, handle, straight)
         return handle
 
     return register

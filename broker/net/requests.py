@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.answers import later, then
 from oncelog.broker.auth.tokens import take_bare_token
 from oncelog.broker.context import BrokerContext, RequestContext
-from oncelog.broker.net.answer_stream import Pieces
+from oncelog.broker.net.answer_stream import Pieces, Sent
 from oncelog.broker.net.connection import Connection
-from oncelog.broker.net.dispatch import Answer, Api, ApiRegistry, CloseConnection
+from oncelog.broker.net.dispatch import Answer, Api, ApiRegistry, CloseConnection, StraightWay
 from oncelog.broker.net.splitting import handled_in_turns, split_of
 from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol.api_keys import ApiKey
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from oncelog.storage.env import Clock
 
 _log = logging.getLogger(__name__)
+_FIXED = Struct(">iih")  # key and version, correlation id, length of the client id
 _API_VERSIONS = int(ApiKey.API_VERSIONS)
 
 
@@ -35,15 +37,26 @@ class RequestHandler:
         self._apis = apis
         self.clock: Clock = broker.env.clock
         self._api_versions_max = apis.version_range(ApiKey.API_VERSIONS)[1]
+        self._straight: dict[int, StraightWay | None] = {}  # by the first four bytes of a request, key and version
 
-    def handle(self, frame: memoryview, connection: Connection) -> Reply[Pieces]:
-        """The answer to one frame: buffers (none: nothing is sent), now or later.
+    def handle(self, frame: memoryview, connection: Connection) -> Reply[Sent]:
+        """The answer to one frame (no buffers: nothing is sent), now or later.
 
         Raises CloseConnection and MalformedRequest: the connection is then closed, as Kafka does.
         """
         sasl = connection.sasl
         if sasl is not None and sasl.takes_tokens:
             return take_bare_token(bytes(frame), sasl, connection, self.clock.monotonic_ms())
+        kind = 0
+        if len(frame) >= _FIXED.size:
+            kind, correlation_id, client_bytes = _FIXED.unpack_from(frame)
+            straight = self._straight.get(kind)
+            if straight is not None and (sasl is None or sasl.allows(kind >> 16, self.clock.monotonic_ms())):
+                begin = _FIXED.size + 1 + (client_bytes if client_bytes > 0 else 0)
+                if begin < len(frame) and frame[begin - 1] == 0:  # no tags
+                    answer = straight(frame, begin, correlation_id, connection)
+                    if answer is not None:
+                        return answer
         key, version, correlation_id, client_id, body_offset = parse_request_header(frame)
         if sasl is not None and not sasl.allows(key, self.clock.monotonic_ms()):
             return self._out_of_order(sasl, (key, version, correlation_id), frame[body_offset:], connection)
@@ -51,6 +64,8 @@ class RequestHandler:
             api, version = self._apis.find(key, 0), -1  # the body is not read: its version is not ours
         else:
             api = self._apis.find(key, version)
+            if api.straight is not None and kind not in self._straight:
+                self._straight[kind] = api.straight(self._broker, version)
         ctx = RequestContext(self._broker, connection, version, client_id, self.clock.time_ms())
         try:
             reply = self._call(api, frame[body_offset:], ctx)

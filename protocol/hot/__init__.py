@@ -10,7 +10,6 @@ from oncelog.protocol.hot.produce import (
     LoneProduceReader,
     PartitionProduceResponse,
     ProduceRequest,
-    pack_lone_answer,
     pack_produce_response,
     parse_produce,
 )
@@ -24,7 +23,6 @@ __all__ = [
     "PartitionProduceResponse",
     "ProduceRequest",
     "pack_fetch_response",
-    "pack_lone_answer",
     "pack_produce_response",
     "parse_fetch",
     "parse_produce",

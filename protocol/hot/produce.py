@@ -6,13 +6,14 @@ Answer: v5 log_start_offset, v8 record_errors and error_message, v10 tagged fiel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct, error
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from oncelog.protocol.hot.fields import INT32, pack_count, pack_string, pack_topic, read_count, read_nullable_string, read_topic, skip_tags
 from oncelog.protocol.primitives import Buffer, MalformedRequest, read_unsigned_varint
 
+T = TypeVar("T")
 FIRST_FLEXIBLE: Final = 9
 FIRST_BY_TOPIC_ID: Final = 13
 
@@ -78,87 +79,101 @@ def parse_produce(version: int, body: Buffer) -> ProduceRequest:
     return ProduceRequest(transactional_id, acks, timeout_ms, topics)
 
 
-class LoneProduce(NamedTuple):
-    """What stands before the records of a request for one partition, and before the partition's fields in its answer."""
+class LoneProduce:
+    """What a flexible request for one partition says before its records, and the answer to it.
 
-    transactional_id: str | None
-    acks: int
-    topic: str | None
-    topic_id: bytes | None
-    partition: int
-    answer_head: bytes
-
-
-class LoneProduceReader:
-    """Reads flexible requests for one partition, nearly all that small producers send: their bytes up to the records are the same
-    from one request to the next, so that reading them is a look into a dictionary. Anything else is left to `parse_produce`.
+    `topic_id` from v13 on, `topic` before; the other one is None.
     """
 
-    __slots__ = ("_known",)
+    __slots__ = ("_head", "_pack", "_size", "acks", "partition", "topic", "topic_id", "version")
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, bytes], LoneProduce | None] = {}
+    def __init__(self, version: int, acks: int, topic: str | None, topic_id: bytes | None, partition: int) -> None:
+        self.version = version
+        self.acks = acks
+        self.topic = topic
+        self.topic_id = topic_id
+        self.partition = partition
+        self._head = b"\x00\x02" + pack_topic(self.ref, True) + b"\x02"  # no tags in the header, one topic, one partition
+        self._pack = Struct(f">ii{len(self._head)}sihqqq{len(_LONE_TAIL)}s").pack
+        self._size = 4 + len(self._head) + _V5.size + len(_LONE_TAIL)
 
-    def read(self, version: int, view: memoryview) -> tuple[LoneProduce, memoryview] | None:
-        """(what precedes the records, the records); None when `parse_produce` has to read it. Raises nothing."""
-        if version < FIRST_FLEXIBLE:
-            return None
-        try:
-            pos = (view[0] or 1) + 7  # transactional id, acks, timeout, count of topics
-            pos += 21 if version >= FIRST_BY_TOPIC_ID else view[pos] + 5  # topic, count of partitions, index
-            key = version, bytes(view[:pos])
-            length = view[pos]
-            if length < 0x80:
-                pos += 1
-            else:
-                length, pos = read_unsigned_varint(view, pos)
-            stop = pos + length - 1
-            if length == 0 or bytes(view[stop : stop + 3]) != b"\x00\x00\x00":
-                return None  # null records, tags, or more partitions
-        except (IndexError, MalformedRequest):
-            return None
-        known = self._known.get(key)
-        if known is None:
-            if key in self._known:
-                return None
-            known = self._learn(key, version, view)
-            if known is None:
-                return None
-        return known, view[pos:stop]
+    @property
+    def ref(self) -> str | bytes:
+        """As the answer names the topic."""
+        return self.topic_id if self.topic_id is not None else self.topic or ""
 
-    def _learn(self, key: tuple[int, bytes], version: int, view: memoryview) -> LoneProduce | None:
-        if len(self._known) >= _KNOWN_REQUESTS:
-            self._known.clear()
-        self._known[key] = None
-        prefix = key[1]
-        empty = parse_produce(version, prefix + b"\x01\x00\x00\x00") if _names_one(version, prefix) else None
-        if empty is None or len(empty.topics) != 1 or len(empty.topics[0][2]) != 1:
-            return None
-        name, topic_id, partitions = empty.topics[0]
-        answer_head = b"\x02" + pack_topic(topic_id if topic_id is not None else name or "", True) + b"\x02"
-        lone = LoneProduce(empty.transactional_id, empty.acks, name, topic_id, partitions[0][0], answer_head)
-        self._known[key] = lone
-        return lone
+    def answer(self, correlation_id: int, base_offset: int, log_append_time_ms: int, log_start_offset: int) -> bytes:
+        """The whole answer, its length in front, to a request that succeeded."""
+        return self._pack(
+            self._size, correlation_id, self._head, self.partition, 0, base_offset, log_append_time_ms, log_start_offset, _LONE_TAIL
+        )
+
+    def refusal(self, correlation_id: int, response: PartitionProduceResponse) -> bytes:
+        """The whole answer to one that did not."""
+        body = pack_produce_response(self.version, [(self.ref, [response])])
+        return _TWO_INT32.pack(5 + len(body), correlation_id) + b"\x00" + body
 
 
+# record_errors [], error_message null, tags of the partition and of the topic, throttle_time_ms, tags
+_LONE_TAIL: Final = b"\x01\x00\x00\x00\x00\x00\x00\x00\x00"
 _KNOWN_REQUESTS: Final = 10_000
 
 
-def _names_one(version: int, prefix: bytes) -> bool:
-    """The positions that the reader assumed are those of one topic with one partition."""
-    pos = (prefix[0] or 1) + 6
-    name_bytes = 16 if version >= FIRST_BY_TOPIC_ID else prefix[pos + 1]
-    if prefix[0] >= 0x80 or prefix[pos] != 2 or not 0 < name_bytes < 0x80:
-        return False
-    return pos + 1 + name_bytes + 5 == len(prefix) and prefix[-5] == 2
+class LoneProduceReader(Generic[T]):
+    """Reads flexible requests of one version for one partition, nearly all that small producers send: their bytes up to the records are
+    the same from one request to the next, so that reading them is a look into a dictionary. Anything else is left to `parse_produce`.
 
+    What stands in the dictionary is made by `learn`; None: such requests are left, too.
+    """
 
-def pack_lone_answer(lone: LoneProduce, error_code: int, base_offset: int, log_append_time_ms: int, log_start_offset: int) -> bytes:
-    """The answer's body to a flexible request for one partition, without words."""
-    return lone.answer_head + _LONE.pack(lone.partition, error_code, base_offset, log_append_time_ms, log_start_offset, 1, 0, 0, 0, 0, 0)
+    __slots__ = ("_by_id", "_known", "_learn", "_version")
 
+    def __init__(self, version: int, learn: Callable[[LoneProduce], T | None]) -> None:
+        assert version >= FIRST_FLEXIBLE
+        self._version = version
+        self._by_id = version >= FIRST_BY_TOPIC_ID
+        self._learn = learn
+        self._known: dict[bytes, T | None] = {}
 
-_LONE = Struct(">ihqqqBBBBiB")  # … record_errors [], error_message null, tags of partition and topic, throttle_time_ms, tags
+    def read(self, frame: memoryview, begin: int) -> tuple[T, int, int] | None:
+        """(what `learn` made, where the records begin, where they end) of the request whose body begins at `begin`; None when
+        `parse_produce` has to read it. Raises nothing. 0.7 µs."""
+        try:
+            pos = begin + (frame[begin] or 1) + 7  # transactional id, acks, timeout, count of topics
+            pos += 21 if self._by_id else frame[pos] + 5  # topic, count of partitions, index
+            prefix = bytes(frame[begin:pos])
+            length = frame[pos]
+            pos += 1
+            if length >= 0x80:
+                length, pos = read_unsigned_varint(frame, pos - 1)
+            stop = pos + length - 1
+            if length == 0 or frame[stop] or frame[stop + 1] or frame[stop + 2]:
+                return None  # null records, tags, or more partitions
+        except (IndexError, MalformedRequest):
+            return None
+        known = self._known.get(prefix)
+        if known is None:
+            if prefix in self._known:
+                return None
+            if len(self._known) >= _KNOWN_REQUESTS:
+                self._known.clear()
+            lone = self._parse(prefix)
+            known = self._known[prefix] = self._learn(lone) if lone is not None else None
+            if known is None:
+                return None
+        return known, pos, stop
+
+    def _parse(self, prefix: bytes) -> LoneProduce | None:
+        """Only if the positions that `read` assumed are those of one topic with one partition."""
+        pos = (prefix[0] or 1) + 6
+        name_bytes = 16 if self._by_id else prefix[pos + 1]
+        if prefix[0] >= 0x80 or prefix[pos] != 2 or not 0 < name_bytes < 0x80:
+            return None
+        if pos + 1 + name_bytes + 5 != len(prefix) or prefix[-5] != 2:
+            return None
+        request = parse_produce(self._version, prefix + b"\x01\x00\x00\x00")
+        ((name, topic_id, ((partition, _),)),) = request.topics
+        return LoneProduce(self._version, request.acks, name, topic_id, partition)
 
 
 def _read_partitions(view: memoryview, pos: int) -> tuple[list[ProducePartition], int]:

@@ -17,7 +17,6 @@ from pathlib import Path
 from oncelog.protocol.control_records import new_marker
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
-from oncelog.protocol.record_walk import Allowance
 from oncelog.protocol.records import BatchHeader, patch_offset
 from oncelog.storage.config import LogConfig
 from oncelog.storage.env import Env
@@ -26,6 +25,7 @@ from oncelog.storage.files.leader_epochs import LeaderEpochs
 from oncelog.storage.log import producer_snapshots, reader
 from oncelog.storage.log.durability import Durability, seal
 from oncelog.storage.log.flush import Flusher
+from oncelog.storage.log.plain_append import PlainAppends
 from oncelog.storage.log.producer_checks import check_marker, check_producer
 from oncelog.storage.log.producer_state import CompletedTxn, ProducerState, ProducerStateEntry
 from oncelog.storage.log.reader import FetchData
@@ -99,8 +99,9 @@ class Log:
         self.last_snapshot_offset = -1
         self.durability = Durability(self, flusher)
         self._watchers = Watchers()
-        self._jitter_ms = self._next_jitter()
+        self.jitter_ms = self._next_jitter()
         self.reader = reader.Reader(self, mend)
+        self.plain = PlainAppends(self)
         state.high_watermark_moved(self.high_watermark)
 
     def __repr__(self) -> str:
@@ -122,12 +123,11 @@ class Log:
         tv2: bool = False,
         header: BatchHeader | None = None,
         checked: bool = False,
-        allowance: Allowance | None = None,
     ) -> AppendInfo:
         """Append one v2 batch; `batch` is patched in place. A retry of one of the producer's last five batches is answered as a duplicate.
 
         `header`: read from `batch` by the caller, who vouches that `batch` is of magic 2 and exactly as long as it says.
-        `checked`: both are what `validation.checking` gave. `allowance`: TakesLong is raised when the check needs more.
+        `checked`: both are what `validation.checking` gave.
         `verified`: the coordinator knows of the transaction on this partition; `tv2`: it was added by a version 2 client.
         Raises KafkaError; then the log is as it was.
         """
@@ -137,7 +137,7 @@ class Log:
         if checked and header is not None:
             stored = batch
         else:
-            header, stored = validate(batch, self.config, self.topic_partition, now_ms, client=client, header=header, allowance=allowance)
+            header, stored = validate(batch, self.config, self.topic_partition, now_ms, client=client, header=header)
         if header.producer_id >= 0:
             earlier = check_producer(
                 self.state, header, self.topic_partition, self.log_end_offset, client=client, verified=verified, tv2=tv2
@@ -149,7 +149,7 @@ class Log:
             self.state.append_batch(header, now_ms)
         append_time = header.max_timestamp if self.config.log_append_time else -1
         info = AppendInfo(header.base_offset, self.log_end_offset - 1, append_time, self.log_start_offset)
-        self._appended()
+        self.appended()
         return info
 
     def append_marker(
@@ -166,7 +166,7 @@ class Log:
         if completed is not None:
             self._complete(completed)
         info = AppendInfo(header.base_offset, header.base_offset, -1, self.log_start_offset)
-        self._appended()
+        self.appended()
         return info
 
     def _complete(self, completed: CompletedTxn) -> None:
@@ -189,12 +189,12 @@ class Log:
             if self.before_first_write is not None:
                 self._make_files()
             segment = self.segments.active
-            if must_roll(segment, self.config, self._jitter_ms, header, last_offset, size, now_ms):
+            if must_roll(segment, self.config, self.jitter_ms, header, last_offset, size, now_ms):
                 segment = self.roll(now_ms)
             assigned = _assigned(stored, base_offset, self.leader_epoch)
-            segment.append((assigned,), size, last_offset, header.max_timestamp, self.config.max_segment_bytes)
+            segment.append(assigned, last_offset, header.max_timestamp, self.config.max_segment_bytes)
         except OSError as error:
-            raise self._write_failed(error) from error
+            raise self.write_failed(error) from error
         self.log_end_offset = last_offset + 1
         if self.leader_epoch > self.epochs.latest:
             self.epochs.assign(self.leader_epoch, header.base_offset)
@@ -205,13 +205,13 @@ class Log:
         self.durability.unsynced_folders += [self.folder, self.folder.parent]
         self.before_first_write = None
 
-    def _write_failed(self, error: OSError) -> KafkaError:
+    def write_failed(self, error: OSError) -> KafkaError:
         """A full disk passes; anything else does not."""
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE):
             self.fail(f"write failed: {error}")
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while writing to partition {self.topic_partition}: {error}")
 
-    def _appended(self) -> None:
+    def appended(self) -> None:
         if self.config.flush_on_ack:
             self.durability.request()
             return
@@ -228,7 +228,7 @@ class Log:
             return old
         segment = Segment.create(self.descriptors, self.folder, self.log_end_offset, self.config.index_interval_bytes, now_ms)
         self.segments.add(segment)
-        self._jitter_ms = self._next_jitter()
+        self.jitter_ms = self._next_jitter()
         self.durability.rolled(old)
         self.take_snapshot()
         self.durability.request()
@@ -375,7 +375,7 @@ class Log:
         try:
             active.trim()
         except OSError as error:
-            raise self._write_failed(error) from error
+            raise self.write_failed(error) from error
         self.take_snapshot()
         if self.durability.has_writes or active.indexes_loaded:
             self.durability.later(partial(seal, active, trim=False))

@@ -60,6 +60,17 @@ def check_producer(
     return None
 
 
+def continues(packed: bytes | None, epoch: int, sequence: int) -> bool:
+    """Whether `check_producer` has nothing against a batch outside transactions, because it is the next of its producer."""
+    if packed is None or len(packed) <= _HEAD.size:
+        return False
+    known_epoch, first = _HEAD.unpack_from(packed)
+    if known_epoch != epoch or first >= 0:
+        return False
+    last_sequence: int = _LAST_BATCH.unpack_from(packed, len(packed) - _LAST_BATCH.size)[0]
+    return sequence == (last_sequence + 1) & INT32_MAX
+
+
 def _find_duplicate(packed: bytes, header: BatchHeader) -> CachedBatch | None:
     last = header.last_sequence
     for batch in unpack_entry(header.producer_id, packed).batches:

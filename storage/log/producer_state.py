@@ -23,7 +23,9 @@ MAX_CACHED_BATCHES: Final = 5
 
 _HEAD = Struct(">hiqqq")
 _BATCH = Struct(">iqiq")
+_TIMES = Struct(">qqq")  # last three of the head
 _HEAD_BYTES = _HEAD.size
+_EPOCHS_BYTES = _HEAD_BYTES - _TIMES.size
 _CACHE_BYTES = (MAX_CACHED_BATCHES - 1) * _BATCH.size
 NO_OFFSET: Final = -1
 
@@ -170,6 +172,19 @@ class ProducerState:
                 _HEAD.pack(epoch, coordinator_epoch, header.max_timestamp, arrival_ms, first),
                 cached,
                 _BATCH.pack(header.last_sequence, last_offset, header.last_offset_delta, header.max_timestamp),
+            )
+        )
+        self.map_end_offset = last_offset + 1
+
+    def append_next(self, producer_id: int, last_sequence: int, delta: int, last_offset: int, timestamp: int, arrival_ms: int) -> None:
+        """`append_batch` of a batch that `continues` let pass."""
+        packed = self._entries[producer_id]
+        self._entries[producer_id] = b"".join(
+            (
+                packed[:_EPOCHS_BYTES],
+                _TIMES.pack(timestamp, arrival_ms, NO_OFFSET),
+                packed[_HEAD_BYTES:][-_CACHE_BYTES:],
+                _BATCH.pack(last_sequence, last_offset, delta, timestamp),
             )
         )
         self.map_end_offset = last_offset + 1

@@ -21,3 +21,10 @@ def must_roll(segment: Segment, config: LogConfig, jitter_ms: int, header: Batch
         or age_ms > config.max_segment_ms - jitter_ms
         or segment.index_is_full(config.segment_index_bytes)
     )
+
+
+def room_of(segment: Segment, config: LogConfig, jitter_ms: int) -> tuple[int, int]:
+    """(length, timestamp) up to which `must_roll` says no for batches with timestamps, of a segment whose first batch has one."""
+    return min(config.max_segment_bytes, segment.indexable_bytes(config.segment_index_bytes)), (
+        segment.first_timestamp + config.max_segment_ms - jitter_ms
+    )

@@ -256,10 +256,13 @@ class Segment(SegmentFile):
 
     def index_is_full(self, max_bytes: int) -> bool:
         """The last slot of the time index is reserved for sealing."""
-        most = max_bytes // TIME_ENTRY_BYTES - 1  # the larger entries fill their file first
-        if self.size < most * self.index_interval_bytes:
-            return False  # one entry an interval: there cannot be so many
-        return len(self.index) >= max_bytes // OFFSET_ENTRY_BYTES or len(self.time_index) >= most
+        if self.size < self.indexable_bytes(max_bytes):
+            return False
+        return len(self.index) >= max_bytes // OFFSET_ENTRY_BYTES or len(self.time_index) >= max_bytes // TIME_ENTRY_BYTES - 1
+
+    def indexable_bytes(self, max_bytes: int) -> int:
+        """Up to which size no index is full: one entry an interval, and the larger ones, of the time index, fill their file first."""
+        return (max_bytes // TIME_ENTRY_BYTES - 1) * self.index_interval_bytes
 
     def _read_or_empty(self, suffix: str) -> bytes:
         try:
@@ -299,12 +302,12 @@ class Segment(SegmentFile):
 
     # -- writing
 
-    def append(self, buffers: Sequence[Buffer], size: int, last_offset: int, max_timestamp: int, limit_bytes: int) -> int:
+    def append(self, batch: Buffer, last_offset: int, max_timestamp: int, limit_bytes: int) -> int:
         """Write one batch at the end; its position. Raises OSError, then the file is as long as before.
 
         The indexes get their entries by the rule of `LogSegment.append`.
         """
-        position = self.write(buffers, size, limit_bytes)
+        position = self.write(batch, limit_bytes)
         if self.max_timestamp is None:
             self.max_timestamp, self.max_timestamp_offset = self.time_index.last
         if max_timestamp > self.max_timestamp:
@@ -313,7 +316,7 @@ class Segment(SegmentFile):
             self.index.append(last_offset, position)
             self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
             self.bytes_since_index = 0
-        self.bytes_since_index += size
+        self.bytes_since_index += self.size - position
         return position
 
     def resume(self, tail: Sequence[StoredBatch]) -> None:

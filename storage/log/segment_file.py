@@ -78,20 +78,21 @@ class SegmentFile:
 
     # -- writing
 
-    def write(self, buffers: Sequence[Buffer], size: int, limit_bytes: int) -> int:
+    def write(self, batch: Buffer, limit_bytes: int) -> int:
         """Put one batch at the end; its position. `limit_bytes`: the file will hardly grow beyond. Raises OSError, then it is as before."""
         position = self.size
+        end = position + len(batch)
         file = self.descriptors.get(self.log_path)
-        if position + size > self._allocated and position + size > _PREALLOCATE_FROM:
-            self._allocated = max(min(position + PREALLOCATE_BYTES, limit_bytes), position + size)
+        if end > self._allocated and end > _PREALLOCATE_FROM:
+            self._allocated = max(min(position + PREALLOCATE_BYTES, limit_bytes), end)
             file.allocate(self._allocated)
         try:
-            file.pwrite(buffers, position)
+            file.pwrite((batch,), position)
         except OSError:
             file.truncate(position)
             self._allocated = 0
             raise
-        self.size = position + size
+        self.size = end
         return position
 
     def truncate(self, size: int) -> None:

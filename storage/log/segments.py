@@ -24,8 +24,7 @@ class Segments:
         self._fs = fs
         self._descriptors = descriptors
         self._folder = folder
-        self._segments = segments
-        self._bases = [segment.base_offset for segment in segments]
+        self._set(segments)
         self.replaced = 0  # counts removals and replacements: positions remembered from before are void
         self._doomed: list[tuple[int, Path]] = []
 
@@ -41,10 +40,6 @@ class Segments:
     def __contains__(self, segment: object) -> bool:
         return any(segment is one for one in reversed(self._segments))
 
-    @property
-    def active(self) -> Segment:
-        return self._segments[-1]
-
     def floor(self, offset: int) -> int:
         """Slot of the segment with the greatest base <= `offset`; the first one when all are above."""
         return max(bisect_right(self._bases, offset) - 1, 0)
@@ -52,11 +47,12 @@ class Segments:
     def add(self, segment: Segment) -> None:
         """Behind the last; an empty last segment with the same base gives way."""
         if self._bases[-1] == segment.base_offset:
-            self._segments[-1] = segment
+            self._segments[-1] = self.active = segment
             return
         assert segment.base_offset > self._bases[-1]
         self._segments.append(segment)
         self._bases.append(segment.base_offset)
+        self.active = segment
 
     def remove_oldest(self, count: int, now_ms: int, delay_ms: int) -> None:
         """Delete the first `count` segments (never all): renamed now, unlinked `delay_ms` later; their snapshots too. Raises OSError.
@@ -97,3 +93,4 @@ class Segments:
     def _set(self, segments: list[Segment]) -> None:
         self._segments = segments
         self._bases = [segment.base_offset for segment in segments]
+        self.active = segments[-1]

@@ -72,10 +72,6 @@ class InvalidRecordError(KafkaError):
         self.record_errors = record_errors or []
 
 
-class TakesLong(Exception):
-    """The check of a batch is more than a turn of the loop may hold; nothing was changed."""
-
-
 def unpacked_limit(config: LogConfig) -> int:
     """What the records of one batch may unpack to."""
     return max(config.max_message_bytes, min(UNPACKED_MULTIPLE * config.max_message_bytes, MAX_DECOMPRESSED_BYTES))
@@ -89,19 +85,16 @@ def validate(
     *,
     client: bool,
     header: BatchHeader | None = None,
-    allowance: Allowance | None = None,
 ) -> Checked:
     """The header and the bytes to store (offset and epoch still to be assigned); a view of `batch`, patched in place, unless recompressed.
 
     `header`: the caller has read it from `batch` and vouches that it is of magic 2 and `batch` exactly as long as it says.
-    Raises KafkaError with Kafka's code and message; InvalidRecordError names records. Raises TakesLong beyond `allowance`, if there is one.
+    Raises KafkaError with Kafka's code and message; InvalidRecordError names records.
     """
-    steps = checking(batch, config, topic_partition, now_ms, allowance or Allowance(_UNLIMITED), client=client, header=header)
+    steps = checking(batch, config, topic_partition, now_ms, Allowance(_UNLIMITED), client=client, header=header)
     try:
         job = next(steps)
         while True:
-            if allowance is not None:
-                raise TakesLong
             job = _done_here(steps, job)
     except StopIteration as end:
         checked: Checked = end.value

@@ -113,6 +113,8 @@ class Handler:
             connection.close_after_response()
         if text.startswith(b"stored"):
             return (text, b" with ", self.stored)
+        if text.startswith(b"whole"):
+            return frames(text.upper())
         if text.startswith(b"large"):
             return (text, b" with ", b"records")
         return (text[:1].upper(), text[1:].upper())

@@ -9,7 +9,7 @@ from oncelog.broker.handlers.produce.partition import Part, refuse_all
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.hot import ProduceRequest
 from oncelog.protocol.record_walk import Allowance
-from oncelog.protocol.records import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
+from oncelog.protocol.records import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, parse_header
 from oncelog.storage.log.validation import checking
 
 if TYPE_CHECKING:
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 CODECS = 7
 ZSTD = 4
 TRANSACTIONAL = 0x10
-_NOT_STRAIGHT = TRANSACTIONAL | ZSTD  # bit 2 of the codec: zstd, which not every version may send, and what is no codec
-
-
-def straight_batch(batch: memoryview) -> BatchHeader | None:
-    """The header of exactly one whole batch that needs no look at its request; None: `check_request` decides."""
-    if len(batch) < HEADER_SIZE:
-        return None
-    header = parse_header(batch)
-    whole = header.batch_length + LOG_OVERHEAD == len(batch) and header.magic == CURRENT_MAGIC
-    return header if whole and not header.attributes & _NOT_STRAIGHT else None
 
 
 def check_request(request: ProduceRequest, parts: list[Part], ctx: RequestContext) -> None:

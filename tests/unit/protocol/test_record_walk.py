@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from oncelog.protocol import record_walk
-from oncelog.protocol.record_walk import Allowance, CorruptRecords, RecordWalk
+from oncelog.protocol.record_walk import UNKNOWN, WITH_KEY, WITHOUT_KEY, Allowance, CorruptRecords, RecordWalk, lone_record
 from oncelog.protocol.records import HEADER_SIZE, NewRecord, build_batch, iter_records, parse_header
 
 T = 1_700_000_000_000
@@ -110,3 +110,36 @@ def test_headers_are_steps_too() -> None:
     batch = build_batch([(T, b"k", b"v", [("", b"")] * 50_000)] * 2)
     assert finish(RecordWalk(memoryview(batch)[HEADER_SIZE:], 2), 1000) >= 100
     assert walked(batch, 1000) == seen(batch)
+
+
+SIZES = [*range(12), 57, 58, 59, 60, 61, 62, 63, 64, 65, 120, 126, 127, 128, 4000, 8191, 8192]
+
+
+@pytest.mark.parametrize("key", [None, b"", b"k", b"k" * 63, b"k" * 64], ids=lambda key: "null" if key is None else str(len(key)))
+def test_a_record_alone_is_what_the_walk_says(key: bytes | None) -> None:
+    for value in (None, *(b"v" * size for size in SIZES)):
+        data = bytes(build_batch([(T, key, value)]))[HEADER_SIZE:]
+        short = (data[0] < 0x80 or data[1] < 0x80) and len(key or b"") < 64
+        verdict = lone_record(b"before" + data + b"behind", 6, 6 + len(data))
+        assert verdict == (UNKNOWN if not short else WITHOUT_KEY if key is None else WITH_KEY), value
+
+
+def test_a_spoilt_record_alone_is_left_to_the_walk(seed: int) -> None:
+    rng, known = random.Random(seed), 0
+    for number in range(20_000):
+        key = rng.choice([None, b"", b"k" * rng.randrange(80)])
+        value = rng.choice([None, b"", b"v" * rng.randrange(150)])
+        data = bytearray(build_batch([(T, key, value, rng.choice([[], [], [("h", b"x")]]))])[HEADER_SIZE:])
+        for _ in range(rng.randrange(3)):
+            data[rng.choice([rng.randrange(len(data)), rng.randrange(min(len(data), 9))])] = rng.randrange(256)
+        if rng.random() < 0.2:
+            del data[rng.randrange(len(data)) :]
+        verdict = lone_record(data, 0, len(data))
+        if verdict == UNKNOWN:
+            continue
+        known += 1
+        walk = RecordWalk(data, 1)
+        assert walk.run(Allowance()), (seed, number)
+        assert (walk.largest, walk.smallest, walk.misplaced) == (0, 0, -1), (seed, number)
+        assert (walk.keyless < 0) == (verdict == WITH_KEY), (seed, number)
+    assert known > 5000

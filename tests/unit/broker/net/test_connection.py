@@ -49,6 +49,22 @@ def test_answers_keep_the_order_of_requests() -> None:
     asyncio.run(scenario())
 
 
+def test_answers_that_come_with_their_length_stand_in_the_same_line() -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        wire.feed(frames(b"whole1", b"now", b"whole2"))
+        assert wire.answers() == [b"WHOLE1", b"NOW", b"WHOLE2"]
+        assert wire.transport.writes == 1
+        wire.feed(frames(b"park", b"whole3"))
+        assert len(wire.answers()) == 3
+        wire.handler.parked[b"park"].resolve(frames(b"whole, later"))
+        await asyncio.sleep(0)
+        assert wire.answers()[3:] == [b"whole, later", b"WHOLE3"]
+        assert wire.transport.writes == 2
+
+    asyncio.run(scenario())
+
+
 def test_a_blocking_request_holds_back_those_behind_it() -> None:
     async def scenario() -> None:
         wire = Wire()

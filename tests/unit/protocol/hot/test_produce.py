@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.hot import LoneProduceReader, PartitionProduceResponse, pack_lone_answer, pack_produce_response, parse_produce
+from oncelog.protocol.header import response_header
+from oncelog.protocol.hot import LoneProduce, LoneProduceReader, PartitionProduceResponse, pack_produce_response, parse_produce
 from oncelog.protocol.primitives import MalformedRequest
 from support.hot_bodies import int16, int32, int64, optional_text, records, text, topic_id
 
@@ -135,26 +136,31 @@ def body(version: int, partitions: list[tuple[int, bytes | None]], *, topics: in
     return bytes(messages.encode_request(ApiKey.PRODUCE, version, Request(transactional_id=txn, acks=-1, timeout_ms=77, topic_data=asked)))
 
 
+def reader_of(version: int) -> LoneProduceReader[LoneProduce]:
+    return LoneProduceReader(version, lambda lone: lone)
+
+
 @pytest.mark.parametrize("version", range(9, 14))
 @pytest.mark.parametrize("records", [b"", b"x", b"y" * 126, b"z" * 127, b"w" * 70_000])
 @pytest.mark.parametrize("txn", [None, "", "pay", "p" * 125])
 @pytest.mark.parametrize("name", ["t", "n" * 126])
 def test_it_reads_what_the_long_way_reads(version: int, records: bytes, txn: str | None, name: str) -> None:
-    reader = LoneProduceReader()
-    view = memoryview(body(version, [(3, records)], txn=txn, name=name))
-    for _ in range(2):
-        found = reader.read(version, view)
+    reader = reader_of(version)
+    request = body(version, [(3, records)], txn=txn, name=name)
+    for begin in (0, 7):
+        view = memoryview(bytes(begin) + request + b"behind")
+        found = reader.read(view, begin)
         assert found is not None
-        lone, seen = found
-        long = parse_produce(version, view)
-        assert (lone.transactional_id, lone.acks) == (long.transactional_id, long.acks)
+        lone, start, stop = found
+        long = parse_produce(version, request)
+        assert (lone.version, lone.acks) == (version, long.acks)
         assert (lone.topic, lone.topic_id) == long.topics[0][:2]
-        assert [(lone.partition, seen)] == long.topics[0][2]
+        assert [(lone.partition, view[start:stop])] == long.topics[0][2]
 
 
-@pytest.mark.parametrize("version", range(3, 14))
+@pytest.mark.parametrize("version", range(9, 14))
 def test_it_leaves_the_rest(version: int) -> None:
-    reader = LoneProduceReader()
+    reader = reader_of(version)
     for odd in (
         body(version, [(0, b"a"), (1, b"b")]),
         body(version, [(0, b"a")], topics=2),
@@ -165,24 +171,35 @@ def test_it_leaves_the_rest(version: int) -> None:
     ):
         if version >= 13 and len(odd) < 200 and parse_produce(version, odd).topics[0][2] == [(0, b"a")] and odd.count(TOPIC_ID.bytes) == 1:
             continue  # named by id: the length of the name is not in the request
-        assert reader.read(version, memoryview(odd)) is None
+        for _ in range(2):
+            assert reader.read(memoryview(odd), 0) is None
+
+
+def test_what_is_not_to_be_learned_is_left_from_then_on() -> None:
+    asked: list[int] = []
+    reader: LoneProduceReader[int] = LoneProduceReader(9, lambda lone: asked.append(lone.partition))
+    for _ in range(3):
+        assert reader.read(memoryview(body(9, [(5, b"abc")])), 0) is None
+    assert asked == [5]
 
 
 @pytest.mark.parametrize("version", range(9, 14))
 def test_every_cut_is_left(version: int) -> None:
     whole = body(version, [(0, b"abc")])
-    reader = LoneProduceReader()
-    reader.read(version, memoryview(whole))
+    reader = reader_of(version)
+    reader.read(memoryview(whole), 0)
     for end in range(len(whole)):
-        assert reader.read(version, memoryview(whole)[:end]) is None
+        assert reader.read(memoryview(whole)[:end], 0) is None
         with pytest.raises(MalformedRequest):
             parse_produce(version, whole[:end])
 
 
 @pytest.mark.parametrize("version", range(9, 14))
 def test_the_answer_has_the_same_bytes(version: int) -> None:
-    found = LoneProduceReader().read(version, memoryview(body(version, [(5, b"abc")])))
+    found = reader_of(version).read(memoryview(body(version, [(5, b"abc")])), 0)
     assert found is not None
     ref = TOPIC_ID.bytes if version >= 13 else "t"
-    expected = pack_produce_response(version, [(ref, [PartitionProduceResponse(5, 3, 2**40, -1, 17)])])
-    assert pack_lone_answer(found[0], 3, 2**40, -1, 17) == expected
+    good, bad = PartitionProduceResponse(5, 0, 2**40, -1, 17), PartitionProduceResponse(5, 87, error_message="no")
+    for answer, told in ((found[0].answer(99, 2**40, -1, 17), good), (found[0].refusal(99, bad), bad)):
+        expected = response_header(ApiKey.PRODUCE, version, 99) + pack_produce_response(version, [(ref, [told])])
+        assert answer == len(expected).to_bytes(4, "big") + expected
