@@ -13,24 +13,26 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oncelog.broker.answers import Settling, holding_back
+from oncelog.broker.answers import Settling, holding_back, later
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.handlers.produce.admission import admit
-from oncelog.broker.handlers.produce.batch_checks import check_records, check_request, checked_at_once
+from oncelog.broker.handlers.produce.batch_checks import PARTITIONS_A_TURN, check_records, check_request, checked_at_once
 from oncelog.broker.handlers.produce.partition import Part, keep_batches, refuse_all, refused
 from oncelog.broker.handlers.produce.straight import straight
 from oncelog.broker.net.dispatch import CloseConnection, api
+from oncelog.broker.net.turns import at_once
 from oncelog.coordinator.deferred import Deferred
 from oncelog.coordinator.runtime import LogPosition
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.protocol.hot import PartitionProduceResponse, ProduceRequest, pack_produce_response, parse_produce
+from oncelog.protocol.hot import ManyPartitions, PartitionProduceResponse, ProduceRequest, pack_produce_response, parse_produce
 from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
-from oncelog.protocol.primitives import Buffer
+from oncelog.protocol.primitives import Buffer, MalformedRequest
 from oncelog.storage.log.log import Log
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
+    from oncelog.broker.net.turns import Steps
 
 FOLDERS_A_TURN = 8  # more first writes of a request than that wait for another thread
 RETRY_MS = 20  # add.partitions.to.txn.retry.backoff.ms
@@ -44,23 +46,31 @@ def handle(body: memoryview, ctx: RequestContext) -> Any:
 
 
 def _produce(body: memoryview, ctx: RequestContext, *, folders_made: bool) -> Any:
-    request = parse_produce(ctx.api_version, body)
+    try:
+        request = parse_produce(ctx.api_version, body, PARTITIONS_A_TURN)
+    except ManyPartitions:
+        appended = ctx.broker.turns.go_on(_produce_many(memoryview(bytearray(body)), ctx), None)
+        return _after(appended, lambda: appended.result()())
     topics = [
         (topic_id if ctx.api_version >= 13 else name, _parts(name, topic_id, partitions, ctx))
         for name, topic_id, partitions in request.topics
     ]
     parts = [part for _ref, group in topics for part in group]
     if not folders_made:
-        logs = [part.log for part in parts if part.log is not None and part.response is None]
-        new = [log for log in logs if log.before_first_write is not None]
+        new = _not_written_yet(parts)
         if len(new) > FOLDERS_A_TURN:
             return _after_folders(bytes(body), new, ctx)
-    check_request(request, parts, ctx)
+    at_once(check_request(request, parts, ctx))
     if checked_at_once(parts, ctx):
         return _admit_and_append(request, topics, parts, ctx)
     keep_batches(parts)
     checked = ctx.broker.turns.go_on(check_records(parts, ctx), None)
-    return _after_check(checked, lambda: _admit_and_append(request, topics, parts, ctx))
+    return _after(checked, lambda: _admit_and_append(request, topics, parts, ctx))
+
+
+def _not_written_yet(parts: list[Part]) -> list[Log]:
+    logs = [part.log for part in parts if part.log is not None and part.response is None]
+    return [log for log in logs if log.before_first_write is not None]
 
 
 def _after_folders(body: bytes, logs: list[Log], ctx: RequestContext) -> Deferred[Any]:
@@ -71,7 +81,45 @@ def _after_folders(body: bytes, logs: list[Log], ctx: RequestContext) -> Deferre
     return holding_back(answer)
 
 
-def _after_check(checked: Deferred[None], go_on: Callable[[], Any]) -> Deferred[Any]:
+def _produce_many(body: memoryview, ctx: RequestContext) -> Steps[Callable[[], Any]]:
+    """A request for more partitions than a turn may take: each portion is admitted and appended in a turn. How it is answered."""
+    version = ctx.api_version
+    try:
+        request = yield partial(parse_produce, version, body)
+    except MalformedRequest as malformed:
+        raise CloseConnection(f"malformed PRODUCE version {version}: {malformed}") from malformed
+    topics = []
+    for name, topic_id, partitions in request.topics:
+        parts: dict[int, Part] = {}
+        for start in range(0, len(partitions), PARTITIONS_A_TURN):
+            some = _parts(name, topic_id, partitions[start : start + PARTITIONS_A_TURN], ctx)
+            parts |= {part.index: part for part in some}
+            yield None
+        topics.append((topic_id if version >= 13 else name, list(parts.values())))
+    everything = [part for _ref, group in topics for part in group]
+    yield from check_request(request, everything, ctx)
+    settling, outstanding, positions = Settling(), [], []
+    for start in range(0, len(everything), PARTITIONS_A_TURN):
+        some = everything[start : start + PARTITIONS_A_TURN]
+        if new := _not_written_yet(some):
+            made: Deferred[None] = Deferred()
+            ctx.broker.logs.begin_first_writes(new, partial(made.resolve, None))
+            yield made
+        yield from check_records(some, ctx)
+        tries = 0
+        while (waits := admit(request, some, ctx)) is None and tries < RETRY_LIMIT_MS // RETRY_MS:
+            tries += 1
+            yield later(None, RETRY_MS)
+        if waits is None:
+            refuse_all([part for part in some if part.response is None], ErrorCode.CONCURRENT_TRANSACTIONS)
+        _append_all(some, ctx)
+        positions += waits or []
+        outstanding += _begin_settling(request, some, waits or [], settling, ctx)
+        yield None
+    return lambda: _answer_settled(request, topics, everything, outstanding, positions, settling, ctx)
+
+
+def _after(checked: Deferred[Any], go_on: Callable[[], Any]) -> Deferred[Any]:
     """What `go_on` answers, once the records are looked at. Requests behind this one wait until then, so that sequences stay in order."""
     answer: Deferred[Any] = Deferred()
     until = answer.holds = Deferred()
@@ -148,20 +196,16 @@ def _retry_admission(request: ProduceRequest, topics: Any, parts: list[Part], ct
 
 
 def _append_and_answer(request: ProduceRequest, topics: Any, parts: list[Part], waits: list[LogPosition], ctx: RequestContext) -> Any:
+    _append_all(parts, ctx)
+    settling = Settling()
+    outstanding = _begin_settling(request, parts, waits, settling, ctx)
+    return _answer_settled(request, topics, parts, outstanding, waits, settling, ctx)
+
+
+def _append_all(parts: list[Part], ctx: RequestContext) -> None:
     for part in parts:
         if part.response is None:
             _append(part, ctx)
-    if request.acks == 0:
-        failed = next((part for part in parts if part.response is not None and part.response.error_code), None)
-        if failed is not None and failed.response is not None:
-            raise CloseConnection(
-                f"acks=0 produce to {failed.topic}-{failed.index} failed with {ErrorCode(failed.response.error_code).name}"
-            )
-        return None
-    outstanding = [part for part in parts if part.end >= 0 and part.log is not None and part.log.high_watermark < part.end]
-    if outstanding or waits:
-        return _when_durable(topics, outstanding, waits, ctx)
-    return _answer(topics, ctx)
 
 
 def _append(part: Part, ctx: RequestContext) -> None:
@@ -182,13 +226,37 @@ def _append(part: Part, ctx: RequestContext) -> None:
         )
 
 
-def _when_durable(topics: Any, outstanding: list[Part], waits: list[LogPosition], ctx: RequestContext) -> Any:
-    settling = Settling()
+def _begin_settling(
+    request: ProduceRequest, parts: list[Part], waits: list[LogPosition], settling: Settling, ctx: RequestContext
+) -> list[Part]:
+    """Have `settling` wait until all is durable; the parts that are not yet."""
+    if request.acks == 0:
+        return []
+    outstanding = [part for part in parts if part.end >= 0 and part.log is not None and part.log.high_watermark < part.end]
     for part in outstanding:
         assert part.log is not None
         part.log.when_durable(part.end, settling.one(part))
     for position in waits:
         ctx.broker.transactions.when_durable(position, settling.one(position))
+    return outstanding
+
+
+def _answer_settled(
+    request: ProduceRequest,
+    topics: Any,
+    parts: list[Part],
+    outstanding: list[Part],
+    waits: list[LogPosition],
+    settling: Settling,
+    ctx: RequestContext,
+) -> Any:
+    if request.acks == 0:
+        failed = next((part for part in parts if part.response is not None and part.response.error_code), None)
+        if failed is not None and failed.response is not None:
+            raise CloseConnection(
+                f"acks=0 produce to {failed.topic}-{failed.index} failed with {ErrorCode(failed.response.error_code).name}"
+            )
+        return None
 
     def answer() -> list[Buffer]:
         for part in outstanding:
@@ -197,7 +265,7 @@ def _when_durable(topics: Any, outstanding: list[Part], waits: list[LogPosition]
                 part.refuse(error.code, error.message)
         if any(position in settling.failed for position in waits):
             # the record that made the transaction Ongoing could not be written: nothing that rests on it may be acknowledged
-            refuse_all([part for _ref, parts in topics for part in parts if part.verified], ErrorCode.NOT_ENOUGH_REPLICAS)
+            refuse_all([part for part in parts if part.verified], ErrorCode.NOT_ENOUGH_REPLICAS)
         return _answer(topics, ctx)
 
     return settling.reply(answer)

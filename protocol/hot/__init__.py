@@ -8,6 +8,7 @@ from oncelog.protocol.hot.fetch import FetchPartition, FetchPartitionData, Fetch
 from oncelog.protocol.hot.produce import (
     LoneProduce,
     LoneProduceReader,
+    ManyPartitions,
     PartitionProduceResponse,
     ProduceRequest,
     pack_produce_response,
@@ -20,6 +21,7 @@ __all__ = [
     "FetchRequest",
     "LoneProduce",
     "LoneProduceReader",
+    "ManyPartitions",
     "PartitionProduceResponse",
     "ProduceRequest",
     "pack_fetch_response",

@@ -58,8 +58,12 @@ class PartitionProduceResponse(NamedTuple):
     error_message: str | None = None
 
 
-def parse_produce(version: int, body: Buffer) -> ProduceRequest:
-    """The request in `body` (without header), v3-13; bytes after it are ignored. Raises MalformedRequest."""
+class ManyPartitions(Exception):
+    """A Produce request has more partitions, or topics, than were to be read."""
+
+
+def parse_produce(version: int, body: Buffer, most: int = 1 << 31) -> ProduceRequest:
+    """The request in `body` (without header), v3-13; bytes after it are ignored. Raises MalformedRequest, ManyPartitions."""
     view = memoryview(body)
     flexible = version >= FIRST_FLEXIBLE
     by_id = version >= FIRST_BY_TOPIC_ID
@@ -67,10 +71,13 @@ def parse_produce(version: int, body: Buffer) -> ProduceRequest:
         transactional_id, pos = read_nullable_string(view, 0, flexible)
         acks, timeout_ms = _ACKS_TIMEOUT.unpack_from(view, pos)
         count, pos = read_count(view, pos + 6, flexible, 3 if flexible else 6)
+        if count > most:
+            raise ManyPartitions
         topics: list[ProduceTopic] = []
         for _ in range(count):
             name, topic_id, pos = read_topic(view, pos, flexible, by_id)
-            partitions, pos = (_read_partitions if flexible else _read_old_partitions)(view, pos)
+            partitions, pos = (_read_partitions if flexible else _read_old_partitions)(view, pos, most)
+            most -= len(partitions)
             topics.append((name, topic_id, partitions))
         if flexible:
             skip_tags(view, pos)
@@ -176,9 +183,11 @@ class LoneProduceReader(Generic[T]):
         return LoneProduce(self._version, request.acks, name, topic_id, partition)
 
 
-def _read_partitions(view: memoryview, pos: int) -> tuple[list[ProducePartition], int]:
+def _read_partitions(view: memoryview, pos: int, most: int) -> tuple[list[ProducePartition], int]:
     """Partitions and the topic's own tag section, v9 on."""
     count, pos = read_count(view, pos, True, 6)
+    if count > most:
+        raise ManyPartitions
     end = len(view)
     partitions: list[ProducePartition] = []
     for _ in range(count):
@@ -196,9 +205,11 @@ def _read_partitions(view: memoryview, pos: int) -> tuple[list[ProducePartition]
     return partitions, skip_tags(view, pos)
 
 
-def _read_old_partitions(view: memoryview, pos: int) -> tuple[list[ProducePartition], int]:
+def _read_old_partitions(view: memoryview, pos: int, most: int) -> tuple[list[ProducePartition], int]:
     """Partitions up to v8."""
     count, pos = read_count(view, pos, False, 8)
+    if count > most:
+        raise ManyPartitions
     end = len(view)
     partitions: list[ProducePartition] = []
     for _ in range(count):
