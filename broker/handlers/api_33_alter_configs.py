@@ -6,33 +6,36 @@ v2: flexible.
 
 from __future__ import annotations
 
+from functools import partial
+
+from oncelog.broker.answers import Ended
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.context import RequestContext
-from oncelog.broker.handlers.shared.config_access import check_access, check_once, twice
+from oncelog.broker.handlers.shared.config_access import alter_each, check_access
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.errors import ErrorCode, KafkaError
 
 
 @api(ApiKey.ALTER_CONFIGS, 0, 2)
-def handle(req: messages.AlterConfigsRequest, ctx: RequestContext) -> messages.AlterConfigsResponse:
+def handle(req: messages.AlterConfigsRequest, ctx: RequestContext) -> Reply[messages.AlterConfigsResponse]:
     """Alter each resource that is named once."""
-    repeated = twice(req.resources)
-    return messages.AlterConfigsResponse(responses=[_alter(resource, repeated, req.validate_only, ctx) for resource in req.resources])
-
-
-def _alter(
-    resource: messages.AlterConfigsRequest.AlterConfigsResource, repeated: set[tuple[int, str]], validate_only: bool, ctx: RequestContext
-) -> messages.AlterConfigsResponse.AlterConfigsResourceResponse:
-    error, message = ErrorCode.NONE, None
-    kind, name = resource.resource_type, resource.resource_name
-    try:
-        check_once(resource, repeated)
-        check_access(ctx, AclOperation.ALTER_CONFIGS, kind, name)
-        values = [(config.name, config.value) for config in resource.configs]
-        ctx.broker.dynamic_configs.replace(kind, name, values, validate_only=validate_only)
-    except KafkaError as refused:
-        error, message = refused.code, refused.message
     result = messages.AlterConfigsResponse.AlterConfigsResourceResponse
-    return result(error_code=error, error_message=message, resource_type=kind, resource_name=name)
+    return alter_each(
+        req.resources,
+        partial(_alter, ctx, req.validate_only),
+        lambda outcomes: messages.AlterConfigsResponse(
+            responses=[
+                result(error_code=code, error_message=message, resource_type=one.resource_type, resource_name=one.resource_name)
+                for one, code, message in outcomes
+            ]
+        ),
+    )
+
+
+def _alter(ctx: RequestContext, validate_only: bool, resource: messages.AlterConfigsRequest.AlterConfigsResource, ended: Ended) -> None:
+    kind, name = resource.resource_type, resource.resource_name
+    check_access(ctx, AclOperation.ALTER_CONFIGS, kind, name)
+    values = [(config.name, config.value) for config in resource.configs]
+    ctx.broker.dynamic_configs.replace(kind, name, values, ended, validate_only=validate_only)

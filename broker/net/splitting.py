@@ -40,7 +40,7 @@ class Split(NamedTuple):
 
 _TOPICS = Split(("topics", "partitions"), ("topics", "partitions"))
 _WHOLE = Split((), (), 1 << 30)  # its handler takes its own turns
-_RESOURCES = Split(("resources",), ("responses",), 100)
+_RESOURCES = Split(("resources",), ("responses",), 50)
 
 SPLITS: Final[dict[ApiKey, Split]] = {
     ApiKey.LIST_OFFSETS: Split(("topics", "partitions"), ("topics", "partitions"), 50),

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from oncelog.broker.answers import Ended
 from oncelog.broker.settings.catalogue import (
     SYNONYMS,
     THROTTLES,
@@ -38,6 +39,7 @@ from oncelog.protocol.config_def import ConfigType, Option, parse_config
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.topics import Topic, Topics
 from oncelog.storage.config import LogConfig
+from oncelog.storage.directory.topics import TopicRegistry
 
 SECTIONS = {
     ConfigResource.BROKER: "broker_configs",
@@ -63,8 +65,9 @@ class TopicConfigs(Protocol):
     """What is needed of `LogManager`."""
 
     topics: Topics
+    registry: TopicRegistry
 
-    def alter_topic_configs(self, name: str, configs: dict[str, str]) -> None: ...
+    def begin_alter_topic_configs(self, name: str, configs: dict[str, str], done: Ended) -> None: ...
 
 
 class DynamicConfig:
@@ -146,13 +149,14 @@ class DynamicConfig:
         check_values(given, self._topic, "topic")
         return given
 
-    def alter_incrementally(self, kind: int, name: str, changes: list[Change], *, validate_only: bool = False) -> None:
-        """SET, DELETE, APPEND, SUBTRACT on a resource (key 44). Raises KafkaError; nothing is changed then."""
+    def alter_incrementally(self, kind: int, name: str, changes: list[Change], ended: Ended, *, validate_only: bool = False) -> None:
+        """SET, DELETE, APPEND, SUBTRACT on a resource (key 44); `ended` once they are in force. Raises KafkaError: nothing is changed."""
         check_keys(changes)
         check_operations(kind, changes)
         if kind == ConfigResource.BROKER_LOGGER:
             _check_node(name, self._node, "Node id", other="Unexpected node id. Expected {}, but received {}")
             alter_loggers(changes, validate_only=validate_only)
+            ended(None)
             return
         options, own = self._alterable(kind, name)
         if kind == ConfigResource.BROKER and any(change.name == MIN_INSYNC and change.operation == DELETE for change in changes):
@@ -161,10 +165,10 @@ class DynamicConfig:
             options if kind != ConfigResource.CLIENT_METRICS else {}
         )  # whose lists cannot be appended to (`KafkaConfigSchema.isSplittable`)
         after = apply_changes(own, changes, lists, self._fallback_value)
-        self._keep(kind, name, own, after, validate_only)
+        self._keep(kind, name, own, after, ended, validate_only)
 
-    def replace(self, kind: int, name: str, values: list[tuple[str, str | None]], *, validate_only: bool = False) -> None:
-        """All values of a resource at once: what is not named returns to its default (key 33). Raises KafkaError."""
+    def replace(self, kind: int, name: str, values: list[tuple[str, str | None]], ended: Ended, *, validate_only: bool = False) -> None:
+        """All values of a resource at once: what is not named returns to its default (key 33). As `alter_incrementally`."""
         changes = [Change(key, SET, value) for key, value in values]
         check_keys(changes)
         if kind == ConfigResource.BROKER_LOGGER:
@@ -172,7 +176,7 @@ class DynamicConfig:
         options, own = self._alterable(kind, name)
         if (kind, name) == (ConfigResource.BROKER, ALL_BROKERS) and all(change.name != MIN_INSYNC for change in changes):
             raise _pinned()
-        self._keep(kind, name, own, apply_changes({}, changes, options, self._fallback_value), validate_only)
+        self._keep(kind, name, own, apply_changes({}, changes, options, self._fallback_value), ended, validate_only)
 
     def resources(self, kinds: Iterable[int]) -> list[tuple[ConfigResource, str]]:
         """(type, name) of every resource of `kinds` that has settings (key 74)."""
@@ -247,7 +251,9 @@ class DynamicConfig:
         match kind:
             case ConfigResource.TOPIC:
                 _must_be_named(name, "Default topic resources are not allowed.")
-                return self._topic, dict(self._existing_topic(name).configs)
+                self._existing_topic(name)
+                wanted = self._logs.registry.wanted(name)  # with what another request is changing
+                return self._topic, dict(wanted.configs if wanted is not None else {})
             case ConfigResource.BROKER:
                 if name != ALL_BROKERS:
                     _check_node(name, self._node, "Node id")
@@ -260,7 +266,7 @@ class DynamicConfig:
                 return self._group, self.group_values(name)
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
 
-    def _keep(self, kind: int, name: str, before: Mapping[str, str], after: dict[str, str], validate_only: bool) -> None:
+    def _keep(self, kind: int, name: str, before: Mapping[str, str], after: dict[str, str], ended: Ended, validate_only: bool) -> None:
         match kind:
             case ConfigResource.TOPIC:
                 check_values(after, self._topic, "topic")
@@ -271,11 +277,14 @@ class DynamicConfig:
             case _:
                 check_values(after, self._group, "group")
                 check_bounds(after, self._broker_value)
-        if validate_only:
+        if kind == ConfigResource.TOPIC and not validate_only:
+            self._logs.begin_alter_topic_configs(name, after, ended)
             return
-        if kind == ConfigResource.TOPIC:
-            self._logs.alter_topic_configs(name, after)
-            return
+        if not validate_only:
+            self._put(kind, name, after)
+        ended(None)
+
+    def _put(self, kind: int, name: str, after: dict[str, str]) -> None:
         self._store.put(SECTIONS[ConfigResource(kind)], name, after or None)
         if kind == ConfigResource.BROKER:
             for listener in self._listeners:

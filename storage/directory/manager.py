@@ -274,10 +274,12 @@ class LogManager:
     def begin_create_partitions(self, name: str, total: int, done: Done) -> None:
         """Grow a topic; `done` once the partitions are there. Raises KafkaError 3, 37 or 56, `done` is told of 56."""
         topic = self._grown(name, total)
+        self._begin_put(topic, lambda: self._has_grown(topic), done)
 
+    def _begin_put(self, topic: Topic, shown: Callable[[], None], done: Done) -> None:
         def put(error: OSError | None) -> None:
             if error is None:
-                self._has_grown(topic)
+                shown()
             done(_storage_error(error) if error is not None else None)
 
         self.registry.begin_put(topic, put)
@@ -305,15 +307,25 @@ class LogManager:
         return replace(topic, partitions=total)
 
     def alter_topic_configs(self, name: str, configs: dict[str, str]) -> None:
-        """Replace the overrides. Raises KafkaError 3, 40 or 56."""
-        config = self._config(configs)
-        before = self._existing(name)
+        """Replace the overrides, here and now: for a start. Raises KafkaError 3, 40 or 56."""
+        before, config = self._existing(name), self._config(configs)
         self._now(self.registry.put, with_configs(before, configs))
+        self._configured(before, config)
+
+    def begin_alter_topic_configs(self, name: str, configs: dict[str, str], done: Done) -> None:
+        """Replace the overrides; `done` once they are in force. Raises KafkaError 3 or 40, `done` is told of 56."""
+        before, config = self._existing(name), self._config(configs)
+        self._begin_put(with_configs(before, configs), lambda: self._configured(before, config), done)
+
+    def _configured(self, before: Topic, config: LogConfig) -> None:
+        name, topic = before.name, self.topics.get(before.name)
+        if topic is None or topic.topic_id != before.topic_id:  # deleted since
+            return
         if not before.configs_known:
             _log.info("configs confirmed topic=%s", name)
         self._tell_folders(name)
         self._configs[name] = config
-        for log in self._logs_of(self._existing(name)):
+        for log in self._logs_of(topic):
             log.update_config(config)
 
     def update_defaults(self, defaults: LogConfig) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from oncelog.broker.answers import Ended
 from oncelog.broker.auth.sasl import ANONYMOUS
 from oncelog.broker.auth.scram import ScramCredentials
 from oncelog.broker.context import RequestContext
@@ -54,8 +55,8 @@ class FakeLogs:
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
         self.by_name = {name: Topic(name, count, dict(OWN_CONFIGS.get(name, {}))) for name, count in TOPICS.items()}
-        self.get = self.by_name.get
-        self.topics = self
+        self.get = self.wanted = self.by_name.get
+        self.topics = self.registry = self
 
     def all(self) -> list[Topic]:
         return list(self.by_name.values())
@@ -67,8 +68,9 @@ class FakeLogs:
     def size_bytes(self, partition: TopicPartition) -> int:
         return SIZES.get(partition, 0)
 
-    def alter_topic_configs(self, name: str, configs: dict[str, str]) -> None:
+    def begin_alter_topic_configs(self, name: str, configs: dict[str, str], done: Ended) -> None:
         self.by_name[name].configs = configs
+        done(None)
 
 
 @dataclass

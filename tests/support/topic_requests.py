@@ -121,8 +121,9 @@ class FakeLogs:
         self._by_name[name].partitions = total
         done(None)
 
-    def alter_topic_configs(self, name: str, configs: dict[str, str]) -> None:
+    def begin_alter_topic_configs(self, name: str, configs: dict[str, str], done: Done) -> None:
         self._by_name[name].configs = configs
+        done(None)
 
 
 class Deny:
