@@ -106,12 +106,19 @@ class _Balance:
         moved = True
         while moved:
             moved = False
+            floor = min(map(len, self._has.values()), default=0)
+            least: dict[uuid.UUID, str] = {}  # by topic, until something moves
             for member_id in sorted(self._has, key=lambda m: (-len(self._has[m]), m)):
+                if len(self._has[member_id]) <= floor + 1:
+                    continue
                 for place in sorted(self._has[member_id], reverse=True):
-                    least = min(self._subscribers[place.topic_id], key=lambda m: (len(self._has[m]), m))
-                    if len(self._has[least]) + 1 < len(self._has[member_id]):
+                    to = least.get(place.topic_id)
+                    if to is None:
+                        to = least[place.topic_id] = min(self._subscribers[place.topic_id], key=lambda m: (len(self._has[m]), m))
+                    if len(self._has[to]) + 1 < len(self._has[member_id]):
                         self._has[member_id].remove(place)
-                        self._give(place, least)
+                        self._give(place, to)
+                        least.clear()
                         moved = True
 
     def _give(self, place: Place, member_id: str) -> None:

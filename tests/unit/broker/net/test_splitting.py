@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.records import build_batch
 from support.loop_watch import WatchedBroker, watched_broker
 from support.simbroker import build
 from support.wire import Connection
@@ -16,6 +17,9 @@ pytestmark = pytest.mark.uncovered
 TURN_MS = 20.0
 ENTRIES = 10_000
 WIDE = "wide"
+PRODUCED = 2_000  # partitions: each gets a folder
+EXISTING = 1_000  # of the topics whose settings are asked for and altered
+RECORDS = bytes(build_batch([(1, None, b"value")]))
 EVERY = range(ENTRIES)
 
 Fields = dict[str, Any]
@@ -95,6 +99,14 @@ REQUESTS: dict[tuple[ApiKey, int], Fields] = {
         "v3_and_below_producer_epoch": 0,
         "v3_and_below_topics": [{"name": WIDE, "partitions": list(EVERY)}],
     },
+    (ApiKey.ADD_PARTITIONS_TO_TXN, 5): {
+        "transactions": [
+            {"transactional_id": "wide", "producer_id": 0, "producer_epoch": 0, "verify_only": True}
+            | {"topics": [{"name": WIDE, "partitions": list(EVERY)}]}
+        ]
+    },
+    (ApiKey.PRODUCE, 9): {"transactional_id": None, "acks": 1, "timeout_ms": 60_000}
+    | {"topic_data": [{"name": WIDE, "partition_data": [{"index": i, "records": RECORDS} for i in range(PRODUCED)]}]},
     (ApiKey.WRITE_TXN_MARKERS, 1): {
         "markers": [
             {"producer_id": 5, "producer_epoch": 0, "transaction_result": False, "coordinator_epoch": 0}
@@ -124,9 +136,13 @@ REQUESTS: dict[tuple[ApiKey, int], Fields] = {
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedBroker]:
     with watched_broker(tmp_path_factory.mktemp("watched") / "data", log_flush_on_ack="false") as broker:
         with Connection(broker.bootstrap, timeout=120.0) as connection:
-            topics = [{"name": WIDE, "num_partitions": ENTRIES, "replication_factor": 1, "assignments": [], "configs": []}]
-            answer = ask(connection, ApiKey.CREATE_TOPICS, 7, {"topics": topics, "timeout_ms": 60_000, "validate_only": False})
-            assert answer.topics[0].error_code == 0
+            for sizes in ({WIDE: ENTRIES}, dict.fromkeys(names("small")[:EXISTING], 1)):
+                topics = [
+                    {"name": name, "num_partitions": count, "replication_factor": 1, "assignments": [], "configs": []}
+                    for name, count in sizes.items()
+                ]
+                answer = ask(connection, ApiKey.CREATE_TOPICS, 7, {"topics": topics, "timeout_ms": 60_000, "validate_only": False})
+                assert {topic.error_code for topic in answer.topics} == {0}
         yield broker
 
 
@@ -181,3 +197,44 @@ def test_a_request_that_is_cut_closes_the_connection(watched: WatchedBroker) -> 
         connection.send(ApiKey.DELETE_GROUPS, 2, body[: len(body) // 2])
         assert connection.closed_by_peer
         assert other.request(ApiKey.API_VERSIONS, 0, {}).error_code == 0
+
+
+def test_configs_altered_at_once_are_in_force_when_it_is_answered(watched: WatchedBroker) -> None:
+    """They share a few writes of the registry, behind which each log has its own; none for a topic that is not there."""
+    fields = {
+        "resources": [
+            {"resource_type": 2, "resource_name": name}
+            | {"configs": [{"name": "segment.bytes", "config_operation": 0, "value": str(20_000_000 + index)}]}
+            for index, name in enumerate(names("small"))
+        ],
+        "validate_only": False,
+    }
+    assert watched.broker is not None
+    registry = watched.broker.logs.registry
+    before = registry.file_generation
+    with Connection(watched.bootstrap, timeout=120.0) as connection:
+        results = ask(connection, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, fields).responses
+    assert [result.error_code for result in results] == [0] * EXISTING + [3] * (ENTRIES - EXISTING)
+    assert {index: watched.log(f"small-{index}").config.segment_bytes for index in (0, 499, 999)} == {
+        0: 20_000_000,
+        499: 20_000_499,
+        999: 20_000_999,
+    }
+    assert registry.file_generation - before <= EXISTING // 10
+
+
+def test_a_wide_produce_is_answered_in_its_order_and_appended_once(watched: WatchedBroker) -> None:
+    """What is refused of it is refused alone, and a request behind it comes behind it."""
+    asked = [{"index": i, "records": RECORDS} for i in (ENTRIES, *range(500), ENTRIES + 1)]
+    fields = {"transactional_id": None, "acks": -1, "timeout_ms": 60_000, "topic_data": [{"name": WIDE, "partition_data": asked}]}
+    one = fields | {"topic_data": [{"name": WIDE, "partition_data": [{"index": 7, "records": RECORDS}]}]}
+    ends = [watched.log(WIDE, index).log_end_offset for index in range(500)]
+    with Connection(watched.bootstrap, timeout=120.0) as connection:
+        sent = [
+            connection.send(ApiKey.PRODUCE, 9, bytes(messages.encode_request(ApiKey.PRODUCE, 9, build(messages.ProduceRequest, each))))
+            for each in (fields, one)
+        ]
+        first, second = (connection.receive(ApiKey.PRODUCE, 9, each).responses[0].partition_responses for each in sent)
+    assert [(each.index, each.error_code) for each in first] == [(ENTRIES, 3), *((i, 0) for i in range(500)), (ENTRIES + 1, 3)]
+    assert [each.base_offset for each in first[1:-1]] == ends
+    assert second[0].base_offset == ends[7] + 1
