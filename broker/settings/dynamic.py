@@ -39,7 +39,6 @@ from oncelog.protocol.config_def import ConfigType, Option, parse_config
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.topics import Topic, Topics
 from oncelog.storage.config import LogConfig
-from oncelog.storage.directory.topics import TopicRegistry
 
 SECTIONS = {
     ConfigResource.BROKER: "broker_configs",
@@ -65,7 +64,8 @@ class TopicConfigs(Protocol):
     """What is needed of `LogManager`."""
 
     topics: Topics
-    registry: TopicRegistry
+
+    def wanted_configs(self, name: str) -> dict[str, str]: ...
 
     def begin_alter_topic_configs(self, name: str, configs: dict[str, str], done: Ended) -> None: ...
 
@@ -252,8 +252,7 @@ class DynamicConfig:
             case ConfigResource.TOPIC:
                 _must_be_named(name, "Default topic resources are not allowed.")
                 self._existing_topic(name)
-                wanted = self._logs.registry.wanted(name)  # with what another request is changing
-                return self._topic, dict(wanted.configs if wanted is not None else {})
+                return self._topic, self._logs.wanted_configs(name)
             case ConfigResource.BROKER:
                 if name != ALL_BROKERS:
                     _check_node(name, self._node, "Node id")

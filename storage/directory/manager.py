@@ -274,15 +274,7 @@ class LogManager:
     def begin_create_partitions(self, name: str, total: int, done: Done) -> None:
         """Grow a topic; `done` once the partitions are there. Raises KafkaError 3, 37 or 56, `done` is told of 56."""
         topic = self._grown(name, total)
-        self._begin_put(topic, lambda: self._has_grown(topic), done)
-
-    def _begin_put(self, topic: Topic, shown: Callable[[], None], done: Done) -> None:
-        def put(error: OSError | None) -> None:
-            if error is None:
-                shown()
-            done(_storage_error(error) if error is not None else None)
-
-        self.registry.begin_put(topic, put)
+        self.registry.begin_put(topic, _told(done, lambda: self._has_grown(topic)))
 
     def _tell_folders(self, name: str) -> None:
         topic = self.topics.get(name)
@@ -306,6 +298,10 @@ class LogManager:
         self._clear_the_way(name, range(topic.partitions, total))
         return replace(topic, partitions=total)
 
+    def wanted_configs(self, name: str) -> dict[str, str]:
+        """A topic's overrides with those that are on their way to the disk. Raises KafkaError 3."""
+        return dict(self._existing(name).configs)
+
     def alter_topic_configs(self, name: str, configs: dict[str, str]) -> None:
         """Replace the overrides, here and now: for a start. Raises KafkaError 3, 40 or 56."""
         before, config = self._existing(name), self._config(configs)
@@ -315,7 +311,7 @@ class LogManager:
     def begin_alter_topic_configs(self, name: str, configs: dict[str, str], done: Done) -> None:
         """Replace the overrides; `done` once they are in force. Raises KafkaError 3 or 40, `done` is told of 56."""
         before, config = self._existing(name), self._config(configs)
-        self._begin_put(with_configs(before, configs), lambda: self._configured(before, config), done)
+        self.registry.begin_put(with_configs(before, configs), _told(done, lambda: self._configured(before, config)))
 
     def _configured(self, before: Topic, config: LogConfig) -> None:
         name, topic = before.name, self.topics.get(before.name)
@@ -338,14 +334,8 @@ class LogManager:
     def begin_delete_topic(self, name: str, done: Done) -> None:
         """`done` once nothing bears the name any more. Raises KafkaError 3, `done` is told of 56."""
         topic = self._existing(name)
-
-        def removed(error: OSError | None) -> None:
-            if error is None:
-                self._deleted(topic, lambda: done(None))
-            else:
-                done(_storage_error(error))
-
-        self.registry.begin_remove(name, removed)
+        gone = partial(self._deleted, topic, lambda: done(None))
+        self.registry.begin_remove(name, lambda error: gone() if error is None else done(_storage_error(error)))
 
     def _deleted(self, topic: Topic, done: Callable[[], None]) -> None:
         delay_ms = self._config(topic.configs).file_delete_delay_ms
@@ -393,8 +383,13 @@ class LogManager:
         return self.chores.cleaner.busy
 
 
-def _told(done: Done) -> Callable[[OSError | None], None]:
-    return lambda error: done(_storage_error(error) if error is not None else None)
+def _told(done: Done, shown: Callable[[], None] = lambda: None) -> Callable[[OSError | None], None]:
+    def put(error: OSError | None) -> None:
+        if error is None:
+            shown()
+        done(_storage_error(error) if error is not None else None)
+
+    return put
 
 
 def _storage_error(error: OSError) -> KafkaError:

@@ -55,8 +55,8 @@ class FakeLogs:
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
         self.by_name = {name: Topic(name, count, dict(OWN_CONFIGS.get(name, {}))) for name, count in TOPICS.items()}
-        self.get = self.wanted = self.by_name.get
-        self.topics = self.registry = self
+        self.get = self.by_name.get
+        self.topics = self
 
     def all(self) -> list[Topic]:
         return list(self.by_name.values())
@@ -67,6 +67,9 @@ class FakeLogs:
 
     def size_bytes(self, partition: TopicPartition) -> int:
         return SIZES.get(partition, 0)
+
+    def wanted_configs(self, name: str) -> dict[str, str]:
+        return dict(self.by_name[name].configs)
 
     def begin_alter_topic_configs(self, name: str, configs: dict[str, str], done: Ended) -> None:
         self.by_name[name].configs = configs

@@ -121,6 +121,9 @@ class FakeLogs:
         self._by_name[name].partitions = total
         done(None)
 
+    def wanted_configs(self, name: str) -> dict[str, str]:
+        return dict(self._by_name[name].configs)
+
     def begin_alter_topic_configs(self, name: str, configs: dict[str, str], done: Done) -> None:
         self._by_name[name].configs = configs
         done(None)
