@@ -17,16 +17,17 @@ Answer = Callable[[int, Any], Any]
 
 
 class ScriptedBroker:
-    """Listens on a free port and answers each key with what `answers` makes of (version, request); other keys close the connection."""
+    """Listens on `port` (0: a free one) and answers each key with what `answers` makes of (version, request).
+    Other keys close the connection."""
 
-    def __init__(self, answers: dict[ApiKey, Answer] | None = None, *, greeting: bytes = b"") -> None:
+    def __init__(self, answers: dict[ApiKey, Answer] | None = None, *, greeting: bytes = b"", port: int = 0) -> None:
         self.seen: list[tuple[ApiKey, int, Any]] = []
         self.advertised: tuple[str, int] | None = None
         self.cluster_id = "cluster-a"
         self.answers: dict[ApiKey, Answer] = {ApiKey.API_VERSIONS: self._api_versions, ApiKey.METADATA: self._metadata, **(answers or {})}
         self.topics: dict[str, int] = {"orders": 2}
         self._greeting = greeting
-        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server = socket.create_server(("127.0.0.1", port))
         self.port: int = self._server.getsockname()[1]
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._open: list[socket.socket] = []

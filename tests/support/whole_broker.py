@@ -133,7 +133,7 @@ class WholeBroker:
 
     def begin_body(self, key: ApiKey, version: int, body: Any, *, connection: Connection | None = None) -> Asked:
         """The same with the bytes behind the header."""
-        api = self.context.apis.find(key, version)
+        api = self.broker.apis.find(key, version)
         assert api.handle is not None
         request = memoryview(bytes(body)) if api.raw else messages.decode_request(key, version, memoryview(bytes(body)))
         ctx = RequestContext(self.context, connection or self.connection, version, "client", self.clock.time_ms())
