@@ -11,8 +11,8 @@ Fields carry their snake_case schema names; a nested struct's class is an attrib
 The zero UUID is None.
 
 Type checkers read `__init__.pyi`, which `tools.docs` makes from the definitions. Behind the door: `definitions` (parsed; the only
-module that touches kafka-python), `classes`, `decoder` and `encoder` (made from definitions, stricter and faster than kafka-python's own),
-`codec` (finds and calls them).
+module that touches kafka-python), `classes`, `decoder` and `encoder` (functions made from definitions, stricter and faster than
+kafka-python's own), `codec` (finds and calls them).
 """
 
 from __future__ import annotations

@@ -11,19 +11,17 @@ loop over any count, copy records. Kafka itself refuses such a request, so the f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import groupby
 from struct import Struct, unpack_from
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
+from oncelog.protocol.messages.classes import Field
+from oncelog.protocol.messages.function_lines import FORMATS, NO_UUID, FunctionLines
 from oncelog.protocol.primitives import MalformedRequest, read_unsigned_varint
 
-Field: TypeAlias = Any  # a field of kafka-python's parsed definition
 Decoder: TypeAlias = Callable[[memoryview, int], tuple[Any, int]]
-
-FORMATS: Final = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d", "bool": "?"}
-_NO_UUID: Final = bytes(16)
 
 
 def compile_decoder(name: str, struct: Field, version: int, flexible: bool) -> Decoder:
@@ -37,41 +35,21 @@ def compile_decoder(name: str, struct: Field, version: int, flexible: bool) -> D
     writer.struct(1, "message", struct)
     writer.line(1, "if pos > end: raise Malformed('body ends inside a field')")
     writer.line(1, "return message, pos")
-    exec(compile("\n".join(writer.lines), f"<decode {name} v{version}>", "exec"), writer.names)
-    decode: Decoder = writer.names["decode"]
+    decode: Decoder = writer.function("decode", name)
     return decode
 
 
-class _Writer:
-    """Lines of the function and the names it uses."""
-
+class _Writer(FunctionLines):
     def __init__(self, version: int, flexible: bool) -> None:
-        self.version = version
-        self.flexible = flexible
-        self.lines: list[str] = []
-        self.names: dict[str, Any] = {
+        names = {
             "Malformed": MalformedRequest,
             "UUID": UUID,
             "new": object.__new__,
-            "no_uuid": _NO_UUID,
+            "no_uuid": NO_UUID,
             "unsigned_varint": read_unsigned_varint,
             "unpack_run": _unpack_run,
         }
-        self._count = 0
-
-    def line(self, depth: int, text: str) -> None:
-        self.lines.append("    " * depth + text)
-
-    def fresh(self, prefix: str) -> str:
-        """A local name used nowhere else."""
-        self._count += 1
-        return f"{prefix}{self._count}"
-
-    def constant(self, prefix: str, value: object) -> str:
-        """A global name for `value`."""
-        name = self.fresh(prefix)
-        self.names[name] = value
-        return name
+        super().__init__(version, flexible, names)
 
     def struct(self, depth: int, target: str, struct: Field) -> None:
         """Lines that make `target` from the bytes at `pos`."""
@@ -198,7 +176,7 @@ class _Writer:
         self.line(depth, f"{size}, pos = unsigned_varint(data, pos)")
         self.line(depth, f"{stop} = pos + {size}")
         self.line(depth, f"if {stop} > end: raise Malformed('tagged field reaches beyond the body')")
-        for field in _tagged(struct, self.version):
+        for field in self.tagged(struct):
             self.line(depth, f"if {tag} == {field.tag}:")
             self._value(depth + 1, f"{target}.{field.name}", field)
             self.line(depth + 1, f"if pos != {stop}: raise Malformed('tagged field {field.name} has another size')")
@@ -219,12 +197,6 @@ class _Writer:
         if kind == "uuid":
             return 16
         return 1 if self.flexible else (2 if kind == "string" else 4)
-
-
-def _tagged(struct: Field, version: int) -> Iterator[Field]:
-    for field in struct.fields.values():
-        if field.for_version_q(version) and field.tagged_field_q(version):
-            yield field
 
 
 def _unpack_run(code: str, count: int, data: memoryview, pos: int) -> list[Any]:

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import groupby
 from struct import Struct, pack
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
-from oncelog.protocol.messages.decoder import FORMATS, Field
+from oncelog.protocol.messages.classes import Field
+from oncelog.protocol.messages.function_lines import FORMATS, NO_UUID, FunctionLines
 from oncelog.protocol.primitives import unsigned_varint
 
 Encoder: TypeAlias = Callable[[Any, bytearray], None]
-
-_NO_UUID: Final = bytes(16)
 
 
 def compile_encoder(name: str, struct: Field, version: int, flexible: bool) -> Encoder:
@@ -27,33 +26,14 @@ def compile_encoder(name: str, struct: Field, version: int, flexible: bool) -> E
     writer.line(0, "def encode(message, out):")
     writer.struct(1, "message", struct)
     writer.line(1, "return")
-    exec(compile("\n".join(writer.lines), f"<encode {name} v{version}>", "exec"), writer.names)
-    encode: Encoder = writer.names["encode"]
+    encode: Encoder = writer.function("encode", name)
     return encode
 
 
-class _Writer:
-    """Lines of the function and the names it uses."""
-
+class _Writer(FunctionLines):
     def __init__(self, version: int, flexible: bool) -> None:
-        self.version = version
-        self.flexible = flexible
+        super().__init__(version, flexible, {"unsigned_varint": unsigned_varint, "uuid_bytes": _uuid_bytes, "pack_run": _pack_run})
         self.out = "out"
-        self.lines: list[str] = []
-        self.names: dict[str, Any] = {"unsigned_varint": unsigned_varint, "uuid_bytes": _uuid_bytes, "pack_run": _pack_run}
-        self._count = 0
-
-    def line(self, depth: int, text: str) -> None:
-        self.lines.append("    " * depth + text)
-
-    def fresh(self, prefix: str) -> str:
-        self._count += 1
-        return f"{prefix}{self._count}"
-
-    def constant(self, prefix: str, value: object) -> str:
-        name = self.fresh(prefix)
-        self.names[name] = value
-        return name
 
     def struct(self, depth: int, source: str, struct: Field) -> None:
         """Lines that append the struct held by the local `source`."""
@@ -138,7 +118,7 @@ class _Writer:
         self.struct(depth, value, field)
 
     def _tags(self, depth: int, source: str, struct: Field) -> None:
-        tagged = [field for field in struct.fields.values() if field.for_version_q(self.version) and field.tagged_field_q(self.version)]
+        tagged = self.tagged(struct)
         if not tagged:
             self.line(depth, f"{self.out}.append(0)")
             return
@@ -160,7 +140,7 @@ class _Writer:
 def _uuid_bytes(value: UUID | str | None) -> bytes:
     """None is the zero UUID."""
     if value is None:
-        return _NO_UUID
+        return NO_UUID
     return value.bytes if isinstance(value, UUID) else UUID(value).bytes
 
 

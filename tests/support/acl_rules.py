@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from oncelog.broker.auth.acls import AclEntry, AclOperation, PatternType, PermissionType, ResourcePattern, ResourceType
 from oncelog.broker.auth.authorizer import Authorizer
+
+from support.memory_store import MemoryStore
 
 ALICE, BOB, HERE = "User:alice", "User:bob", "10.0.0.1"
 READ, WRITE, DESCRIBE, ALL = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.ALL
 ALLOW, DENY = PermissionType.ALLOW, PermissionType.DENY
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
-
-
-class Store:
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-
-    def section(self, name: str) -> dict[str, Any]:
-        return dict(self.values)
-
-    def put(self, section: str, key: str, value: Any) -> None:
-        self.values[key] = value
-        if value is None:
-            del self.values[key]
 
 
 def entry(
@@ -40,7 +27,7 @@ def entry(
 
 
 def authorizer(*entries: AclEntry, super_users: tuple[str, ...] = (), open_to_all: bool = False) -> Authorizer:
-    made = Authorizer(Store(), super_users, allow_everyone_if_no_acl_found=open_to_all)
+    made = Authorizer(MemoryStore(), super_users, allow_everyone_if_no_acl_found=open_to_all)
     for each in entries:
         made.create(each)
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,26 +19,14 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.names import TopicPartition
 
+from support.handlers import handler
+from support.memory_store import MemoryStore
+
 CASES = Path(__file__).parents[1] / "golden" / "clients" / "cases"
 # what the probe had made before each case: topic -> partitions
 TOPICS = {"a02": 2, "a09": 1, "a10": 1, "a14": 1, "d01": 1, "d05": 1, "d07": 1}
 OWN_CONFIGS = {"d01": {"retention.ms": "1000"}, "d07": {"retention.ms": "5000", "segment.ms": "7000"}}
 SIZES = {TopicPartition("a02", 0): 170}
-
-
-class MemoryStore:
-    """A metadata store without a disk."""
-
-    def __init__(self) -> None:
-        self.sections: dict[str, dict[str, Any]] = {}
-
-    def section(self, name: str) -> dict[str, Any]:
-        return dict(self.sections.get(name, {}))
-
-    def put(self, section: str, key: str, value: Any) -> None:
-        self.sections.setdefault(section, {})[key] = value
-        if value is None:
-            del self.sections[section][key]
 
 
 @dataclass
@@ -123,12 +110,6 @@ class Harness:
         if isinstance(answer, Deferred):
             answer = answer.result()
         return messages.decode_response(key, version, messages.encode_response(key, version, answer))
-
-
-def handler(key: ApiKey) -> Any:
-    package = importlib.import_module("oncelog.broker.handlers")
-    (path,) = Path(package.__path__[0]).glob(f"api_{key:02d}_*.py")
-    return importlib.import_module(f"oncelog.broker.handlers.{path.stem}").handle
 
 
 def configs(broker: Harness, kind: int, name: str, *, keys: list[str] | None = None) -> dict[str, Any]:

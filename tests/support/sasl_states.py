@@ -10,24 +10,13 @@ from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credenti
 from oncelog.broker.commands.client.sasl import conversation
 from oncelog.protocol.errors import ErrorCode
 
+from support.memory_store import MemoryStore
+
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
-class Store:
-    def __init__(self) -> None:
-        self.sections: dict[str, dict[str, Any]] = {}
-
-    def section(self, name: str) -> dict[str, Any]:
-        return dict(self.sections.get(name, {}))
-
-    def put(self, section: str, key: str, value: Any) -> None:
-        self.sections.setdefault(section, {})[key] = value
-        if value is None:
-            del self.sections[section][key]
-
-
 def settings(**changes: Any) -> SaslConfig:
-    credentials = ScramCredentials(Store())
+    credentials = ScramCredentials(MemoryStore())
     for mechanism in ScramMechanism:
         salt = os.urandom(20)
         credentials.set("alice", mechanism, credential_of(mechanism, salt, 4096, salted_password(mechanism, "secret", salt, 4096)))

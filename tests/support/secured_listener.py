@@ -24,18 +24,9 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.storage.env import system_env
 
+from support.memory_store import MemoryStore
+
 SALT = b"0123456789abcdef"
-
-
-class Store:
-    def __init__(self) -> None:
-        self.sections: dict[str, dict[str, Any]] = {}
-
-    def section(self, name: str) -> dict[str, Any]:
-        return dict(self.sections.get(name, {}))
-
-    def put(self, section: str, key: str, value: Any) -> None:
-        self.sections.setdefault(section, {})[key] = value
 
 
 class Running:
@@ -51,7 +42,7 @@ class Running:
     ) -> None:
         self.context = BrokerContext()
         self.context.env = system_env()
-        self.context.store = Store()  # type: ignore[assignment]
+        self.context.store = MemoryStore()  # type: ignore[assignment]
         self.context.config = load({})
         self.context.apis = apis = ApiRegistry()
         self.context.authorizer = Authorizer(self.context.store, ("User:alice", "User:CN=localhost"))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import uuid
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +21,8 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import Done
+
+from support.handlers import handler
 
 POLICIES = {"t41": ("compact",), "t41b": ("compact", "delete")}
 END_OFFSETS = {"e01": 3, "t41": 3, "t41b": 3}
@@ -169,9 +169,3 @@ class Broker:
     def ask(self, key: ApiKey, version: int, **fields: Any) -> Any:
         request = getattr(messages, f"{key.schema_name}Request")(**fields)
         return self.send(key, version, messages.encode_request(key, version, request))
-
-
-def handler(key: ApiKey) -> Any:
-    package = importlib.import_module("oncelog.broker.handlers")
-    (path,) = Path(package.__path__[0]).glob(f"api_{key:02d}_*.py")
-    return importlib.import_module(f"oncelog.broker.handlers.{path.stem}").handle

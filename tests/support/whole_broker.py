@@ -24,8 +24,8 @@ from oncelog.protocol.records import build_batch
 from oncelog.storage.env import Env
 from oncelog.storage.log.log import Log
 
-from support.acl_rules import Store
 from support.inline import InlineFlusher, SeededRandom
+from support.memory_store import MemoryStore
 from support.simbroker import DATA, SETTINGS, build
 from support.simfs import SimFileSystem
 from support.simloop import SimClock, SimLoop
@@ -118,7 +118,7 @@ class WholeBroker:
     def deny(self, operation: AclOperation, kind: ResourceType, name: str) -> None:
         """Everybody may do everything but this, and what was denied before."""
         if self.context.authorizer is None:
-            made = self.context.authorizer = Authorizer(Store())
+            made = self.context.authorizer = Authorizer(MemoryStore())
             for each in ResourceType:
                 if each not in (ResourceType.UNKNOWN, ResourceType.ANY):
                     made.create(_rule(each, "*", AclOperation.ALL, PermissionType.ALLOW))

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oncelog.broker.auth.acls import SUPPORTED_OPERATIONS, AclEntry, AclFilter, AclOperation, ResourceType
 from oncelog.broker.auth.authorizer import Authorizer, parse_super_users
-from support.acl_rules import ALICE, ALL, ALLOW, BOB, DENY, DESCRIBE, HERE, LITERAL, PREFIXED, READ, WRITE, Store, authorizer, entry
+from support.acl_rules import ALICE, ALL, ALLOW, BOB, DENY, DESCRIBE, HERE, LITERAL, PREFIXED, READ, WRITE, authorizer, entry
+from support.memory_store import MemoryStore
 
 pytestmark = pytest.mark.unit
 
@@ -76,7 +77,7 @@ def test_a_resource_without_rules_may_be_open_to_all() -> None:
 
 
 def test_rules_survive_a_restart_and_a_change_is_seen_at_once() -> None:
-    store = Store()
+    store = MemoryStore()
     first = Authorizer(store)
     assert not may(first)
     first.create(entry())
@@ -86,7 +87,7 @@ def test_rules_survive_a_restart_and_a_change_is_seen_at_once() -> None:
     assert may(second)
     assert second.delete(AclFilter(name="orders")) == [entry()]
     assert not may(second)
-    assert store.values == {}
+    assert store.sections == {"acls": {}}
 
 
 def test_some_resource_is_enough_for_an_idempotent_producer() -> None:

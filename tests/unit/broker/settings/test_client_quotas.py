@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from oncelog.broker.settings.client_quotas import DEFAULT, EXACT, SPECIFIED, ClientQuotas, Component
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from support.administered import MemoryStore
+from support.memory_store import MemoryStore
 
 pytestmark = pytest.mark.unit
 Entity = list[tuple[str, str | None]]

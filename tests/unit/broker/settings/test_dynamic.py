@@ -13,7 +13,8 @@ from oncelog.broker.settings.changes import APPEND, DELETE, SET, SUBTRACT, Chang
 from oncelog.broker.settings.dynamic import DynamicConfig
 from oncelog.broker.settings.entries import ConfigEntry
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from support.administered import FakeLogs, MemoryStore
+from support.administered import FakeLogs
+from support.memory_store import MemoryStore
 
 pytestmark = pytest.mark.unit
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
