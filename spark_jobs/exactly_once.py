@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from oncelog.spark_jobs.sink import wire
+from oncelog.spark_jobs.sink import batch_format
 from oncelog.spark_jobs.sink.chunks import Chunk, Target, encoder
 from oncelog.spark_jobs.sink.client import BrokerError, Cluster, FencedError, NotReachedError
 from oncelog.spark_jobs.sink.raw_producer import PartitionWriter
@@ -110,7 +110,7 @@ def write_exactly_once(
     (not Spark Connect).
     """
     check_columns(stream_df, topic)
-    wire.codec_number(compression)
+    batch_format.codec_number(compression)
     sink = Sink(bootstrap_servers, topic, query_name, transaction_timeout, compression, dict(client or {}), attempts, takeover)
     writer = stream_df.writeStream.outputMode(output_mode).queryName(query_name).option("checkpointLocation", checkpoint)
     return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).foreachBatch(BatchWriter(sink)).start()
@@ -318,7 +318,7 @@ def task(targets: Sequence[Target], sink: Sink, identity: ProducerIdentity) -> C
 
         context = TaskContext.get()
         assert context is not None, "this runs inside a Spark task"
-        attempt, codec = context.taskAttemptId(), wire.codec_number(sink.compression)
+        attempt, codec = context.taskAttemptId(), batch_format.codec_number(sink.compression)
         writers: dict[int, PartitionWriter] = {}
         with sink.cluster() as cluster:
             for batch in batches:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from oncelog.spark_jobs.sink import wire
+from oncelog.spark_jobs.sink import batch_format, wire
 
 CHUNK_BYTES = 512 << 10
 """Records per chunk, uncompressed; below `max.message.bytes` (1 MiB) whatever the codec makes of it."""
@@ -85,7 +85,7 @@ class Chooser:
         if key is None:
             self.turn += 1
             return self.first[name] + self.turn % self.counts[name]
-        chosen = self.first[name] + wire.partition_of(key, self.counts[name])
+        chosen = self.first[name] + batch_format.partition_of(key, self.counts[name])
         if len(self._known) < KNOWN_KEYS:
             self._known[topic, key] = chosen
         return chosen
@@ -118,13 +118,13 @@ def fill(batch: Any, chooser: Chooser, builders: Sequence[ChunkBuilder]) -> Iter
     """Encode the rows of one Arrow batch; yields (target, chunk) as chunks become full."""
     named = batch.schema.names
     columns = [batch.column(name).to_pylist() if name in named else [None] * batch.num_rows for name in ("topic", "partition", "headers")]
-    encode = wire.encode_record
+    encode = batch_format.encode_record
     for key, value, topic, partition, headers in zip(
         batch.column("key").to_pylist(), batch.column("value").to_pylist(), *columns, strict=True
     ):
         target = chooser.choose(topic, partition, key)
         builder = builders[target]
-        encoded = wire.encode_headers([(each["key"], each["value"]) for each in headers]) if headers else wire.NO_HEADERS
+        encoded = batch_format.encode_headers([(each["key"], each["value"]) for each in headers]) if headers else batch_format.NO_HEADERS
         record = encode(len(builder.parts), key, value, encoded)
         if builder.bytes + len(record) > CHUNK_BYTES and builder.parts:
             yield target, builder.take()
@@ -172,7 +172,7 @@ def renumbered(record: bytes, offset_delta: int) -> bytes:
     reader = wire.Reader(record)
     reader.varint()
     body = reader.at
-    reader.at += 2  # attributes and timestamp delta, one byte each as `wire.encode_record` writes them
+    reader.at += 2  # attributes and timestamp delta, one byte each as `batch_format.encode_record` writes them
     reader.varint()
-    renewed = record[body : body + 2] + wire.varint(offset_delta) + record[reader.at :]
-    return wire.varint(len(renewed)) + renewed
+    renewed = record[body : body + 2] + batch_format.varint(offset_delta) + record[reader.at :]
+    return batch_format.varint(len(renewed)) + renewed

@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from oncelog.spark_jobs.sink import wire
+from oncelog.spark_jobs.sink import batch_format, wire
 from oncelog.spark_jobs.sink.chunks import Chunk, split
 from oncelog.spark_jobs.sink.client import FENCED, RETRIABLE, BrokerError, Cluster, Connection, FencedError, Patience
 from oncelog.spark_jobs.sink.transaction import ProducerIdentity
@@ -83,7 +83,7 @@ class PartitionWriter:
 
     def _send(self, chunk: Chunk) -> None:
         now_ms = time.time_ns() // 1_000_000
-        data = wire.record_batch(chunk.data, chunk.records, now_ms, *self.identity, self.sequence % SEQUENCES, self.codec)
+        data = batch_format.record_batch(chunk.data, chunk.records, now_ms, *self.identity, self.sequence % SEQUENCES, self.codec)
         batch = Batch(self.sequence, chunk.records, data)
         self._acknowledge_down_to(IN_FLIGHT - 1)
         self._unacknowledged.append(batch)

@@ -22,7 +22,7 @@ from oncelog.spark_jobs.exactly_once import (
     check_stage_ran_once,
     write_exactly_once,
 )
-from oncelog.spark_jobs.sink import wire
+from oncelog.spark_jobs.sink import batch_format
 from oncelog.spark_jobs.sink.chunks import Chunk
 from oncelog.spark_jobs.sink.client import Cluster
 from oncelog.spark_jobs.sink.raw_producer import AnotherAttemptError, PartitionWriter
@@ -82,7 +82,7 @@ def test_columns(spark: Any, bootstrap: str, topic: Topic, new_driver: Callable[
     new_driver(two)(spark.createDataFrame(rows, schema), 0)
     assert [(m.partition, m.key, m.value) for m in read_all(bootstrap, one)] == [(1, b"k", b"v")]
     found = {(m.partition, m.key, m.value) for m in read_all(bootstrap, two)}
-    assert found == {(2, None, None), (wire.partition_of(b"k", 3), b"k", b"default")}
+    assert found == {(2, None, None), (batch_format.partition_of(b"k", 3), b"k", b"default")}
 
 
 def test_rows_without_key_are_spread(spark: Any, bootstrap: str, topic: Topic, new_driver: Callable[..., BatchWriter]) -> None:
@@ -100,7 +100,9 @@ def test_a_replayed_batch_is_recognised(spark: Any, bootstrap: str, topic: Topic
 
 
 def chunk(numbers: range) -> Chunk:
-    return Chunk(len(numbers), b"".join(wire.encode_record(place, None, str(number).encode()) for place, number in enumerate(numbers)))
+    return Chunk(
+        len(numbers), b"".join(batch_format.encode_record(place, None, str(number).encode()) for place, number in enumerate(numbers))
+    )
 
 
 DEATHS = ["begin", "position", "add_partitions", "write_rows", "add_position", "end"]
@@ -284,7 +286,7 @@ def test_a_lost_connection_repeats_nothing(bootstrap: str, topic: Topic) -> None
         transaction = TransactionClient(cluster, who, 60_000)
         identity = transaction.begin()
         transaction.add_partitions(identity, {name: [0]})
-        writer = PartitionWriter(cluster, who, identity, name, 0, attempt=0, codec=wire.codec_number("gzip"))
+        writer = PartitionWriter(cluster, who, identity, name, 0, attempt=0, codec=batch_format.codec_number("gzip"))
         for start in range(0, 50_000, 1000):
             writer.write(chunk(range(start, start + 1000)))
             if start % 9000 == 0:

@@ -6,24 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oncelog.protocol import primitives, records
-from oncelog.spark_jobs.sink import wire
+from oncelog.spark_jobs.sink import batch_format
 from oncelog.spark_jobs.sink.chunks import Chunk, renumbered, split
 
 
 @given(st.binary(max_size=40))
 def test_murmur2_is_javas(data: bytes) -> None:
-    assert wire.murmur2(data) & 0x7FFFFFFF == primitives.murmur2(data) & 0x7FFFFFFF
+    assert batch_format.murmur2(data) & 0x7FFFFFFF == primitives.murmur2(data) & 0x7FFFFFFF
 
 
 def test_murmur2_vectors() -> None:
     """From UtilsTest of Apache Kafka."""
     known = {b"21": -973932308, b"foobar": -790332482, b"a-little-bit-long-string": -985981536, b"abc": 479470107}
-    assert {key: wire.murmur2(key) for key in known} == {key: value & 0xFFFFFFFF for key, value in known.items()}
+    assert {key: batch_format.murmur2(key) for key in known} == {key: value & 0xFFFFFFFF for key, value in known.items()}
 
 
 @given(st.binary(max_size=300))
 def test_slow_checksum_is_the_fast_one(data: bytes) -> None:
-    assert wire._table_crc32c(data) == wire.crc32c(data)
+    assert batch_format._table_crc32c(data) == batch_format.crc32c(data)
 
 
 HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=2)
@@ -31,9 +31,12 @@ ROWS = st.lists(st.tuples(st.none() | st.binary(max_size=9000), st.none() | st.b
 
 
 @given(ROWS, st.sampled_from(["none", "gzip", "zstd"]))
-def test_batches_read_back(rows: list[tuple[bytes | None, bytes | None, list[wire.Header]]], codec: str) -> None:
-    encoded = [wire.encode_record(number, key, value, wire.encode_headers(headers)) for number, (key, value, headers) in enumerate(rows)]
-    batch = wire.record_batch(b"".join(encoded), len(rows), 1_700_000_000_000, 1 << 40, 7, 5, wire.codec_number(codec))
+def test_batches_read_back(rows: list[tuple[bytes | None, bytes | None, list[batch_format.Header]]], codec: str) -> None:
+    encoded = [
+        batch_format.encode_record(number, key, value, batch_format.encode_headers(headers))
+        for number, (key, value, headers) in enumerate(rows)
+    ]
+    batch = batch_format.record_batch(b"".join(encoded), len(rows), 1_700_000_000_000, 1 << 40, 7, 5, batch_format.codec_number(codec))
     header = records.parse_header(batch)
     assert records.check_crc(batch)
     assert (header.producer_id, header.producer_epoch, header.base_sequence, header.records_count) == (1 << 40, 7, 5, len(rows))
@@ -46,14 +49,14 @@ def test_batches_read_back(rows: list[tuple[bytes | None, bytes | None, list[wir
 
 @given(st.integers(0, 20_000), st.integers(0, 20_000), st.none() | st.binary(max_size=100), st.binary(max_size=100))
 def test_renumbering_changes_the_number_only(old: int, new: int, key: bytes | None, value: bytes) -> None:
-    assert renumbered(wire.encode_record(old, key, value), new) == wire.encode_record(new, key, value)
+    assert renumbered(batch_format.encode_record(old, key, value), new) == batch_format.encode_record(new, key, value)
 
 
 @given(st.lists(st.binary(max_size=10), min_size=1, max_size=200), st.data())
 def test_a_chunk_splits_anywhere(values: list[bytes], data: st.DataObject) -> None:
     at = data.draw(st.integers(1, len(values)))
     whole, head, rest = (
-        b"".join(wire.encode_record(number, None, value) for number, value in enumerate(part))
+        b"".join(batch_format.encode_record(number, None, value) for number, value in enumerate(part))
         for part in (values, values[:at], values[at:])
     )
     assert split(Chunk(len(values), whole), at) == (Chunk(at, head), Chunk(len(values) - at, rest))
@@ -61,4 +64,4 @@ def test_a_chunk_splits_anywhere(values: list[bytes], data: st.DataObject) -> No
 
 def test_unknown_codec_is_refused() -> None:
     with pytest.raises(ValueError, match="choose one of"):
-        wire.codec_number("lzma")
+        batch_format.codec_number("lzma")
