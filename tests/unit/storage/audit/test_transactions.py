@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 from oncelog.protocol.records import build_batch
-from oncelog.storage.audit.findings import Kind
+from oncelog.storage.audit.findings import Findings, Kind
+from oncelog.storage.audit.partition import PartitionFacts
+from oncelog.storage.audit.producers import MarkerAt
+from oncelog.storage.audit.transactions import Prepared, TransactionLog, audit_transactions
 from oncelog.storage.audit.verify import verify
 from support.damage import Partition
 from support.golden_storage import facts
@@ -72,3 +75,27 @@ def test_open_transactions_are_listed_with_their_owner(golden: dict[str, Path]) 
         (partition, transaction["first"]) for partition, known in facts("killed")["partitions"].items() for transaction in known["openTxns"]
     }
     assert all("is Ongoing" in finding.message for finding in opened)
+
+
+@pytest.mark.parametrize(
+    ("decided", "markers", "whole_decisions", "whole_markers", "torn"),
+    [
+        ([True], [False], True, True, True),
+        ([True], [False], False, True, True),
+        ([True], [False], True, False, True),
+        ([True], [False], False, False, False),
+        ([True], [False, True], False, True, False),  # of the first the decision was compacted away
+        ([True, False], [False], True, False, False),
+        ([True, False], [True, True], False, True, True),
+    ],
+)
+def test_outcomes_are_told_apart_by_their_number_only_where_none_is_missing(
+    decided: list[bool], markers: list[bool], whole_decisions: bool, whole_markers: bool, torn: bool
+) -> None:
+    log = TransactionLog(complete_history=whole_decisions)
+    log.prepared[7, 0] += [Prepared("t", commit, frozenset({"a-0"}), True) for commit in decided]
+    at = PartitionFacts(0, 9, complete=whole_markers)
+    at.markers += [MarkerAt(7, 0, commit, 0, offset, 0, None, 0) for offset, commit in enumerate(markers)]
+    findings = Findings()
+    audit_transactions(log, {"a-0": at}, findings)
+    assert any(each.kind is Kind.TRANSACTION_TORN for each in findings.items) is torn
