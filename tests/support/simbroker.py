@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import functools
 import itertools
 import random
@@ -27,6 +26,7 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import KafkaError
 from oncelog.storage.env import Env
+from oncelog.storage.memory_fs import ProcessView
 
 from support.inline import SeededRandom
 from support.simfs import Died, SimFileSystem
@@ -66,19 +66,6 @@ def _nested(kind: Any, fields: frozenset[str]) -> Any:
 
 class ConnectionLost(ConnectionError):
     """Whether the broker has seen the request, nobody can tell."""
-
-
-class ProcessFileSystem:
-    """The disk as one process sees it: after its death every call fails."""
-
-    def __init__(self, fs: SimFileSystem) -> None:
-        self._fs = fs
-        self._generation = fs.generation
-
-    def __getattr__(self, name: str) -> Any:
-        if self._fs.generation is not self._generation:
-            raise OSError(errno.EBADF, "this process has died")
-        return getattr(self._fs, name)
 
 
 class Wire:
@@ -172,7 +159,7 @@ class SimCluster:
 
     def start(self) -> None:
         """Recover and serve; raises Died when the start is cut off."""
-        env = Env(self.clock, SeededRandom(next(self.lives)), ProcessFileSystem(self.fs))  # type: ignore[arg-type]
+        env = Env(self.clock, SeededRandom(next(self.lives)), ProcessView(self.fs))  # type: ignore[arg-type]
         flusher = TimedFlusher(self.loop, self.chance)
         broker = Broker(env, DATA, self.config, flusher)
         broker.recover()
