@@ -6,7 +6,6 @@ when the next tick is, `process/wakeups` decides.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -153,7 +152,6 @@ class Broker:
             await listener.open()
             self.listeners.append(listener)
         self._tell_addresses()
-        gc.freeze()  # without a collection, which would stand between the start and the first answer
         self.wakeups.start()
 
     def _tell_addresses(self) -> None:
@@ -210,9 +208,7 @@ class Broker:
     def tick(self) -> float:
         """Do what is due; milliseconds until there may be more."""
         now = self.env.clock.monotonic_ms()
-        wall = self.env.clock.time_ms()  # the coordinators' deadlines stand in records, so they are times of day
-        self.context.transactions.tick(wall)
-        self.context.groups.tick(wall)
+        wall = self.tick_coordinators()
         if self._request_memory is not None:
             self._request_memory.tick()
         if self.logs.folders.busy:
@@ -228,6 +224,13 @@ class Broker:
                 listener.reap_idle(now, self.config.server.connections_max_idle_ms)
         return max(0.0, min(self._waits_ms()))
 
+    def tick_coordinators(self) -> int:
+        """The part of it that is theirs; the time of day."""
+        wall = self.env.clock.time_ms()  # their deadlines stand in records, so they are times of day
+        self.context.transactions.tick(wall)
+        self.context.groups.tick(wall)
+        return wall
+
     def _waits_ms(self) -> Iterator[float]:
         """How long everybody has until there is something to do."""
         now, wall = self.env.clock.monotonic_ms(), self.env.clock.time_ms()
@@ -241,6 +244,20 @@ class Broker:
         if self._request_memory is not None and (deadline := self._request_memory.next_deadline_ms()) is not None:
             yield deadline - now
 
+    def next_deadline_ms(self) -> float | None:
+        """How long until something is due that is no chore of storage; None: nothing is."""
+        wall = self.env.clock.time_ms()
+        services = (self.context.transactions, self.context.groups)
+        waits = [deadline - wall for service in services if (deadline := service.next_deadline_ms()) is not None]
+        return max(0.0, min(waits)) if waits else None
+
+    def catch_up(self) -> None:
+        """Do what is due now, and all of the chores of storage that are, however long they take."""
+        self._next_maintenance_ms = 0.0
+        self.tick()
+        while self.logs.chores.busy:
+            self.logs.maintenance(self.env.clock.time_ms())
+
     def _wake_at(self, deadline_ms: float) -> None:
         """A coordinator has something to do before anything else was; `deadline_ms` is a time of day."""
         self.wakeups.within(deadline_ms - self.env.clock.time_ms())
@@ -253,6 +270,13 @@ class Broker:
         for listener in self.listeners:
             await listener.close()
         self.close()
+
+    def drop(self) -> None:
+        """As the death of the process, within one turn: every socket is closed, nothing is answered and nothing written."""
+        self.wakeups.stop()
+        for listener in self.listeners:
+            listener.drop()
+        self.logs.release_lock()
 
     def close(self) -> None:
         """The part of `stop` that needs no loop. A directory that could not be opened is left as it is: it may be another broker's."""

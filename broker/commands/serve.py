@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -137,6 +138,7 @@ async def _serve(config: BrokerConfig, directory: Path, accept_data_loss: bool) 
     broker = Broker(system_env(), directory, config, ThreadFlusher(loop), claim(), accept_data_loss=accept_data_loss)
     try:
         await broker.start()
+        gc.freeze()  # without a collection, which would stand between the start and the first answer
     except BaseException:
         broker.close()
         raise

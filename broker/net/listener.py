@@ -95,6 +95,15 @@ class Listener:
             await self._empty
         await self._server.wait_closed()
 
+    def drop(self) -> None:
+        """Accept no more and cut off whoever is connected, now."""
+        if self._server is not None:
+            self._server.close()
+        for handshake in list(self.handshakes):
+            handshake.abort()
+        for connection in list(self.connections):
+            connection.abort()
+
     def accepted(self, host: str) -> bool:
         """Count a socket from `host`, before its TLS handshake if it has one; False: it must be closed. Either way it is told `gone`."""
         refusal = self._quotas.opened(host)

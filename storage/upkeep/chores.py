@@ -104,6 +104,11 @@ class Chores:
         except OSError as error:
             _log.warning("upkeep put off error=%s", error)
 
+    @property
+    def busy(self) -> bool:
+        """A round over the logs, or the compaction of one, is under way."""
+        return bool(self._queue) or self.cleaner.busy
+
     def _tend(self, now_ms: int) -> None:
         if not self._queue and now_ms >= self._next_round:
             self._next_round = now_ms + self._directory.defaults.retention_check_interval_ms

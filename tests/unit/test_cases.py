@@ -19,7 +19,7 @@ NUMBERS = {
     "Transactions": [str(n) for n in range(1, 97)],
     "Clients": [str(n) for n in range(1, 45)],
 }
-EDGES = "FDLMOACU"  # families of the section Edges, each numbered from 1
+FAMILIES = {"Edges": "FDLMOACU", "Test kit": "T"}  # of the later sections, each numbered from 1
 GOLDEN = {"wire/test_golden_txn.py": ("txn", "case-{:0>3}.json"), "wire/test_golden_clients.py": ("clients/cases", "{}.json")}
 ROWS = "unit/storage/recovery/test_damage_rows.py"
 
@@ -99,13 +99,13 @@ def test_no_number_is_missing(title: str) -> None:
     assert [case.number for case in tables()[title]] == NUMBERS[title]
 
 
-@pytest.mark.parametrize("family", EDGES)
-def test_no_number_of_an_edge_is_missing(family: str) -> None:
-    numbers = [case.number for case in tables()["Edges"] if case.number.startswith(family)]
+@pytest.mark.parametrize(("title", "family"), [(title, family) for title, families in FAMILIES.items() for family in families])
+def test_no_number_of_a_family_is_missing(title: str, family: str) -> None:
+    numbers = [case.number for case in tables()[title] if case.number.startswith(family)]
     assert numbers == [f"{family}{n}" for n in range(1, len(numbers) + 1)]
 
 
-@pytest.mark.parametrize("title", [*NUMBERS, "Edges"])
+@pytest.mark.parametrize("title", [*NUMBERS, *FAMILIES])
 def test_every_case_has_a_test_or_a_reason(title: str) -> None:
     for case in tables()[title]:
         assert 0 < len(case.words.split()) <= 12, case

@@ -1,0 +1,167 @@
+"""One broker's lives on a thread of its own: started, stopped, dropped as by a kill, started again where it was.
+
+Everything in this module runs on that thread; `broker.py` is what tests hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from oncelog.broker import lifecycle
+from oncelog.broker.settings.broker import BrokerConfig
+from oncelog.broker.settings.load import load
+from oncelog.broker.testkit.clock import TestClock
+from oncelog.broker.testkit.crash_points import CrashPoints
+from oncelog.broker.testkit.loop_flusher import LoopFlusher
+from oncelog.broker.testkit.watched_fs import WatchedFileSystem
+from oncelog.storage.env import Env, OsFileSystem, SystemRandom
+from oncelog.storage.memory_fs import MemoryFileSystem, ProcessView
+
+IN_MEMORY = Path("/oncelog")
+DEFAULTS = {
+    "transaction.state.log.num.partitions": "5",
+    "offsets.topic.num.partitions": "5",
+    "group.initial.rebalance.delay.ms": "100",
+    "connections.max.idle.ms": "-1",  # moved time is not a silent client's fault
+}
+_SHORTEST_STEP_MS = 1.0
+
+
+class Died(BaseException):
+    """The broker is dead: what was under way ends here. Not an Exception, so that nobody takes it for a failure to mend."""
+
+
+class Life:
+    """`folder`: where the data lies; None: in memory."""
+
+    def __init__(self, settings: dict[str, str], folder: Path | None, clock: TestClock) -> None:
+        self.clock = clock
+        self.broker: lifecycle.Broker | None = None
+        self.memory = MemoryFileSystem(clock.time_ms) if folder is None else None
+        self._folder = IN_MEMORY if folder is None else folder
+        self._settings = {"listeners": "PLAINTEXT://127.0.0.1:0", **DEFAULTS, **settings}
+        self._flusher: LoopFlusher | None = None
+        self._fs: WatchedFileSystem | None = None
+        self.down = threading.Event()
+        self.down.set()
+        self.crash_points = CrashPoints(self._die_here, lambda _armed: self._watch())
+
+    @property
+    def running(self) -> lifecycle.Broker:
+        """Raises RuntimeError while it is down."""
+        if self.broker is None:
+            raise RuntimeError("the broker is down: restart() it first")
+        return self.broker
+
+    async def start(self) -> None:
+        """Open what is on the disk and serve it. Raises OSError, KafkaError."""
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_all_but_death)
+        disk: Any = ProcessView(self.memory) if self.memory is not None else OsFileSystem()
+        fs: Any = WatchedFileSystem(disk)
+        self._flusher = LoopFlusher(loop)
+        broker = lifecycle.Broker(Env(self.clock, SystemRandom(), fs), self._folder, self._config(), self._flusher)
+        try:
+            await broker.start()
+        except BaseException:
+            broker.close()
+            raise
+        self.broker, self._fs = broker, fs
+        self._watch()
+        self.down.clear()
+        self._settings["listeners"] = ",".join(f"{each.name}://{each.config.host}:{each.port}" for each in broker.listeners)
+
+    def _config(self) -> BrokerConfig:
+        return _loaded(tuple(sorted(self._settings.items())))
+
+    async def stop(self) -> None:
+        """In order, as by SIGTERM. Down already: nothing."""
+        broker, self.broker = self.broker, None
+        if broker is not None:
+            await broker.stop()
+            self.down.set()
+            if self.memory is not None:
+                self.memory.kill()
+
+    async def die(self, *, power: bool = False) -> None:
+        """As by `kill -9`; `power`: what was not synced is lost (in memory only). Down already: nothing but that."""
+        self.drop()
+        if power and self.memory is not None:
+            self.memory.power_cut()
+        await asyncio.sleep(0)  # the sockets close
+
+    def drop(self) -> None:
+        """Within one turn: no answer leaves, nothing reaches the disk any more."""
+        broker, self.broker = self.broker, None
+        if broker is None:
+            return
+        assert self._fs is not None
+        assert self._flusher is not None
+        self._fs.die()
+        self._flusher.forget()
+        broker.drop()
+        if self.memory is not None:
+            self.memory.kill()
+        self.down.set()
+
+    def _die_here(self) -> NoReturn:
+        self.drop()
+        raise Died
+
+    def _watch(self) -> None:
+        if self._fs is not None:
+            self._fs.watcher = self.crash_points if self.crash_points.armed() else None
+
+    def save(self, folder: Path) -> None:
+        """The data directory as it is now, into a `folder` of the real disk. Raises OSError."""
+        if self.memory is not None:
+            self.memory.save(self._folder, folder)
+        else:
+            import shutil
+
+            shutil.copytree(self._folder, folder, dirs_exist_ok=True)
+
+    async def reset(self) -> None:
+        """Nothing is left of topics, groups and transactions. Clients are cut off and come back to the same address."""
+        self.drop()
+        self.crash_points.disarm()
+        if self.memory is not None:
+            self.memory.clear()
+        elif self._folder.exists():
+            import shutil
+
+            shutil.rmtree(self._folder)
+        await asyncio.sleep(0)
+        await self.start()
+
+    async def advance(self, seconds: float) -> int:
+        """Move time, stopping at every deadline on the way, until nothing is due; the time of day afterwards, in ms."""
+        end_ms = self.clock.monotonic_ms() + seconds * 1000
+        await self._settle()
+        while (left_ms := end_ms - self.clock.monotonic_ms()) > 0:
+            wait_ms = self.running.next_deadline_ms()
+            self.clock.move(min(left_ms, left_ms if wait_ms is None else max(wait_ms, _SHORTEST_STEP_MS)))
+            self.running.tick_coordinators()
+            await self._settle()
+        self.running.catch_up()
+        await self._settle()
+        return self.clock.time_ms()
+
+    async def _settle(self) -> None:
+        """Let happen what needs no time."""
+        if self._flusher is not None:
+            await self._flusher.until_idle()
+
+
+@lru_cache(maxsize=64)
+def _loaded(settings: tuple[tuple[str, str], ...]) -> BrokerConfig:
+    return load(dict(settings))
+
+
+def _all_but_death(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if not isinstance(context.get("exception"), Died):
+        loop.default_exception_handler(context)

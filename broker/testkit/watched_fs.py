@@ -1,0 +1,160 @@
+"""A file system that is looked at: where a broker may be made to die, a disk to be full or a sync to fail.
+
+It stands between storage and any `FileSystem`; while nothing is armed a call costs it a look at one attribute. Calls are told as they
+begin; what is told may raise, and then the call is not made.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from oncelog.storage.env import Buffer, File, FileSystem
+
+
+class Watcher(Protocol):
+    """Told of calls that change the disk."""
+
+    def writing(self, path: Path, data: bytes) -> int | None:
+        """Before `data` is written to `path`; a number: only so many bytes of it, then `cut`. May raise."""
+
+    def written(self, path: Path, data: bytes) -> None: ...
+
+    def cut(self, path: Path) -> None:
+        """A write was cut short as asked."""
+
+    def syncing(self, path: Path) -> None: ...
+
+    def synced(self, path: Path) -> None: ...
+
+    def created(self, path: Path) -> None: ...
+
+    def replacing(self, path: Path) -> None:
+        """`write_atomic`: the draft stands beside `path`, not yet under its name."""
+
+    def renamed(self, old: Path, new: Path) -> None: ...
+
+
+class WatchedFile:
+    """A file whose changes are told."""
+
+    __slots__ = ("_file", "_fs", "_path")
+
+    def __init__(self, file: File, path: Path, fs: WatchedFileSystem) -> None:
+        self._file = file
+        self._path = path
+        self._fs = fs
+
+    def pread(self, size: int, offset: int) -> bytes:
+        return self._file.pread(size, offset)
+
+    def pwrite(self, buffers: Sequence[Buffer], offset: int) -> int:
+        self._fs.check()
+        watcher = self._fs.watcher
+        if watcher is None:
+            return self._file.pwrite(buffers, offset)
+        data = b"".join(buffers)
+        kept = watcher.writing(self._path, data)
+        if kept is not None:
+            self._file.pwrite([data[:kept]], offset)
+            watcher.cut(self._path)
+        written = self._file.pwrite([data], offset)
+        watcher.written(self._path, data)
+        return written
+
+    def truncate(self, size: int) -> None:
+        self._fs.check()
+        self._file.truncate(size)
+
+    def size(self) -> int:
+        return self._file.size()
+
+    def allocate(self, size: int) -> None:
+        self._file.allocate(size)
+
+    def datasync(self) -> None:
+        self._fs.check()
+        watcher = self._fs.watcher
+        if watcher is not None:
+            watcher.syncing(self._path)
+        self._file.datasync()
+        if watcher is not None:
+            watcher.synced(self._path)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class WatchedFileSystem:
+    """`fs`, watched. After `die` every change fails with EBADF, as the descriptors of a process that is gone."""
+
+    def __init__(self, fs: FileSystem) -> None:
+        self._fs = fs
+        self._dead = False
+        self.watcher: Watcher | None = None
+
+    def die(self) -> None:
+        self._dead = True
+
+    def check(self) -> None:
+        """Raises OSError(EBADF) after `die`."""
+        if self._dead:
+            raise OSError(errno.EBADF, "this process has died")
+
+    # -- what is told
+
+    def open(self, path: Path, *, create: bool = False, writable: bool = True) -> WatchedFile:
+        self.check()
+        new = create and self.watcher is not None and not self._fs.exists(path)
+        file = WatchedFile(self._fs.open(path, create=create, writable=writable), path, self)
+        if new and self.watcher is not None:
+            self.watcher.created(path)
+        return file
+
+    def write_atomic(self, path: Path, data: bytes, twin: Path | None = None) -> None:
+        self.check()
+        if self.watcher is not None:
+            draft = path.with_name(path.name + ".tmp")
+            file = self._fs.open(draft, create=True)
+            try:
+                file.truncate(0)
+                file.pwrite([data], 0)
+            finally:
+                file.close()
+            self.watcher.replacing(path)
+        self._fs.write_atomic(path, data, twin)
+
+    def rename(self, old: Path, new: Path) -> None:
+        self.check()
+        self._fs.rename(old, new)
+        if self.watcher is not None:
+            self.watcher.renamed(old, new)
+
+    # -- what is not
+
+    def mkdir(self, path: Path) -> None:
+        self.check()
+        self._fs.mkdir(path)
+
+    def unlink(self, path: Path) -> None:
+        self.check()
+        self._fs.unlink(path)
+
+    def remove_tree(self, path: Path) -> None:
+        self.check()
+        self._fs.remove_tree(path)
+
+    def set_mtime_ms(self, path: Path, value: int) -> None:
+        self.check()
+        self._fs.set_mtime_ms(path, value)
+
+    @contextmanager
+    def synced_together(self, path: Path) -> Iterator[None]:
+        with self._fs.synced_together(path):
+            yield
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._fs, name)
