@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,19 @@ def unpack(name: str, target: Path) -> Path:
     with tarfile.open(GOLDEN / f"{name}.tar.gz") as archive:
         archive.extractall(target, filter="data")
     return target / name
+
+
+def emptied(golden: Path, target: Path) -> Path:
+    """`target`: a stopped Kafka with the topics of the recorded directory and no records."""
+    made = Path(shutil.copytree(golden, target))
+    for folder in made.iterdir():
+        if folder.is_dir() and folder.name != "__cluster_metadata-0":
+            for path in folder.iterdir():
+                if path.name != "partition.metadata":
+                    path.unlink()
+            (folder / f"{0:020d}.log").touch()
+    (made / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    return made
 
 
 def facts(name: str) -> dict[str, Any]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from oncelog.broker.commands.log_dump import dump as log_dump
 from oncelog.storage.audit.dump import dump
 from oncelog.storage.recovery.missing import tell_missing
 from support.golden_storage import facts, unpack
@@ -95,26 +93,6 @@ def test_the_latest_transaction_states_agree_with_an_independent_reader(golden: 
 def test_checkpoints_agree(golden: tuple[str, Path], rows: dict[str, Rows]) -> None:
     for name, known in facts(golden[0])["checkpoints"].items():
         assert {f"{row['topic']}-{row['partition']}": row["offset"] for row in rows[name]} == known
-
-
-def test_damage_is_a_row_and_an_exit_status(golden: tuple[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    whole = golden[1] / "plain-0" / f"{0:020d}.log"
-    torn = tmp_path / whole.name
-    torn.write_bytes(whole.read_bytes() + b"rest")
-    assert log_dump(whole, format="json") == 0
-    capsys.readouterr()
-    assert log_dump(torn, format="json") == 1
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["kind"] == "garbage"
-    assert log_dump(torn) == 1
-    assert "garbage" in capsys.readouterr().out
-    (tmp_path / "9.snapshot").write_bytes(b"\0\1")
-    assert log_dump(tmp_path / "9.snapshot") == 1
-
-
-def test_a_file_that_is_none_of_kafkas(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("x")
-    assert log_dump(tmp_path / "notes.txt") == 2
-    assert log_dump(tmp_path / "nowhere.log") == 2
 
 
 def test_a_dump_shows_them_without_secrets(tmp_path: Path) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from oncelog.broker.commands.verify import verify as verify_command
 from oncelog.storage.audit.findings import Kind, Severity
 from oncelog.storage.audit.verify import verify
 from support.damage import Partition
@@ -153,18 +150,6 @@ def test_planted_damage_is_found(name: str, directory: Path) -> None:
 
 def test_enough_kinds_are_planted() -> None:
     assert sum(path.read_text().count("\n@plant\n") for path in Path(__file__).parent.glob("test_*.py")) >= 50
-
-
-def test_exit_status_and_json(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert verify_command(directory, format="json") == 0
-    assert json.loads(capsys.readouterr().out)["sound"] is True
-    plant["a_partition_folder_deleted"](directory)
-    assert verify_command(directory, format="json") == 1
-    answer = json.loads(capsys.readouterr().out)
-    assert Counter(finding["kind"] for finding in answer["findings"])["partition-missing"] == 1
-    assert verify_command(directory) == 1
-    assert "partition-missing" in capsys.readouterr().out
-    assert verify_command(directory / "nowhere") == 2
 
 
 def test_nothing_is_changed(directory: Path) -> None:

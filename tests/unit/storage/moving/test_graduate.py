@@ -16,21 +16,13 @@ from oncelog.storage.audit.raw_formats import parse_offset_checkpoint
 from oncelog.storage.moving.graduate import MAX_LOG_BYTES, check_target, plan, portable, segment_groups
 from oncelog.storage.moving.kafka_topics import KafkaTopic
 from support.damage import Partition
-from support.golden_storage import facts
+from support.golden_storage import emptied, facts
 
 
 @pytest.fixture
 def target(golden: Path, tmp_path: Path) -> Path:
     """A stopped Kafka with the same topics and no records: the recorded one, emptied."""
-    made = Path(shutil.copytree(golden, tmp_path / "target"))
-    for folder in made.iterdir():
-        if folder.is_dir() and folder.name != "__cluster_metadata-0":
-            for path in folder.iterdir():
-                if path.name != "partition.metadata":
-                    path.unlink()
-            (folder / f"{0:020d}.log").touch()
-    (made / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
-    return made
+    return emptied(golden, tmp_path / "target")
 
 
 def batches(directory: Path, name: str) -> list[BatchAt]:
@@ -81,13 +73,6 @@ def test_a_marker_becomes_portable_and_a_foreign_one_is_left_alone() -> None:
     marker = end_transaction_marker(77, 3, False, 9, 1_700_000_099_999, base_offset=120, leader_epoch=4)
     moved = portable(BatchAt(0, parse_header(marker), memoryview(marker)))
     assert moved == end_transaction_marker(77, 3, False, 0, 1_700_000_099_999, base_offset=120, leader_epoch=0)
-
-
-def test_a_second_run_needs_force(source: Path, target: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert graduate(source, to=target) == 0
-    assert graduate(source, to=target) == 1
-    assert "holds records already" in capsys.readouterr().out
-    assert graduate(source, to=target, force=True) == 0
 
 
 def test_a_running_broker_is_refused(source: Path, target: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,9 +127,3 @@ def test_logs_that_kafka_could_not_open_in_one_piece_are_split() -> None:
     assert segment_groups([(0, gigabyte, 99), (100, gigabyte, 199), (200, 10, 299)]) == [[0], [100, 200]]
     assert segment_groups([(0, MAX_LOG_BYTES - 10, 99), (100, 10, 199)]) == [[0, 100]]
     assert segment_groups([(0, 10, 99), (2**31, 10, 2**31 + 5)]) == [[0], [2**31]]
-
-
-def test_exit_status_for_a_folder_that_is_none(tmp_path: Path) -> None:
-    assert graduate(tmp_path / "nowhere") == 2
-    (tmp_path / "empty").mkdir()
-    assert graduate(tmp_path / "empty") == 1
