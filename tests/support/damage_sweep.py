@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -50,14 +50,19 @@ class Damage(NamedTuple):
 def damages() -> Iterator[Damage]:
     """All, in a fixed order."""
     numbered = [(suffix, slot) for suffix in NUMBERED for slot in SLOTS]
-    for file, slot in [*numbered, *((file, "") for file in (*OF_PARTITION, *OF_DIRECTORY))]:
+    yield from damages_of([*numbered, *((file, "") for file in (*OF_PARTITION, *OF_DIRECTORY))])
+    for leftover in LEFTOVERS:
+        for slot in (SEALED, MIDDLE, ACTIVE):
+            yield Damage(leftover, slot, "leftover", "")
+
+
+def damages_of(files: Iterable[tuple[str, str]]) -> Iterator[Damage]:
+    """Of each (file, slot), everywhere and in every way."""
+    for file, slot in files:
         yield Damage(file, slot, "remove", "")
         for how in HOW:
             for where in PLACES:
                 yield Damage(file, slot, how, where)
-    for leftover in LEFTOVERS:
-        for slot in (SEALED, MIDDLE, ACTIVE):
-            yield Damage(leftover, slot, "leftover", "")
 
 
 def path_of(damage: Damage, data_dir: Path) -> Path:
@@ -79,14 +84,20 @@ def inflict(damage: Damage, data_dir: Path, seed: int) -> Values | None:
     if damage.how == "leftover":
         path.write_bytes(random.randbytes(300))
         return set()
-    if not path.exists():
+    hit = altered(path, damage, random) if path.exists() else None
+    if hit is None:
         return None
+    return _values_in(*hit) if damage.file == "log" else set()
+
+
+def altered(path: Path, damage: Damage, random: Random) -> tuple[bytes, int, int] | None:
+    """Damage one file; (what it was, first byte hit, behind the last). None when it is as before."""
     before = path.read_bytes()
     begin, end, after = _changed(before, damage, random)
     if after.rstrip(b"\n") == before.rstrip(b"\n"):  # a text that ends a line earlier says the same
         return None
     path.unlink() if damage.how == "remove" else path.write_bytes(after)
-    return _values_in(before, begin, end) if damage.file == "log" else set()
+    return before, begin, end
 
 
 def _changed(data: bytes, damage: Damage, random: Random) -> tuple[int, int, bytes]:

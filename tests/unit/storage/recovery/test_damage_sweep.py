@@ -7,7 +7,6 @@ stock client, the last stable offset is free, and the next start has nothing to 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import shutil
 from collections.abc import Iterator
@@ -16,10 +15,10 @@ from typing import NamedTuple
 
 import pytest
 from oncelog.protocol.records import iter_records
-from oncelog.storage.audit.verify import verify
 from support.damage_sweep import ACTIVE, LEFTOVERS, Damage, Values, damages, fill_sweep, inflict
 from support.stock_reader import batches, shown
 from support.storage_kit import offset_for_timestamp
+from support.sweep_log import findings, told
 from support.txn_directory import OTHER, TxnDirectory
 
 pytestmark = [pytest.mark.unit, pytest.mark.uncovered]
@@ -84,30 +83,6 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Original]:
         again.kill()
         made[stop] = Original(path, everything, committed, of_other, now_ms, said, findings(path))
     return made
-
-
-@contextlib.contextmanager
-def told() -> Iterator[list[str]]:
-    """Warnings and errors of the broker while this is open, and what it says of leftovers."""
-    lines: list[str] = []
-    handler = logging.Handler(logging.INFO)
-    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
-    broker, leftovers = logging.getLogger("oncelog"), logging.getLogger("oncelog.storage.recovery.leftovers")
-    before = broker.level
-    broker.setLevel(logging.WARNING)
-    leftovers.setLevel(logging.INFO)
-    broker.addHandler(handler)
-    try:
-        yield lines
-    finally:
-        broker.removeHandler(handler)
-        broker.setLevel(before)
-        leftovers.setLevel(logging.NOTSET)
-
-
-def findings(data_dir: Path) -> set[tuple[object, ...]]:
-    report = verify(data_dir)
-    return {*report.findings, *report.partitions}
 
 
 def sampled(seed: int) -> list[object]:
