@@ -100,7 +100,7 @@ java: $(VENV)/.dev ## Java clients against the broker (Java, Maven)
 	$(call pytest,java,tests/clients)
 
 damage: $(VENV)/.dev ## every file of a data directory damaged in every place and way, other bytes with another SEED
-	$(BIN)/pytest tests/unit/storage/recovery/test_damage_sweep.py --seed $(SEED) $(ARGS)
+	$(BIN)/pytest tests/unit/storage/recovery/test_damage_sweep.py tests/unit/storage/recovery/test_internal_damage_sweep.py --seed $(SEED) $(ARGS)
 
 fuzz: $(VENV)/.dev ## 10 minutes of malformed requests
 	$(BIN)/python -m tests.fuzz --seconds 600 --seed $(SEED)

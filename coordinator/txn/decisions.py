@@ -189,6 +189,10 @@ class TxnDecisions:
         txn = shard.transactions[transactional_id]
         return Result(None, (self._record(_with_partitions(txn, frozenset(partitions), txn.client_transaction_version, now_ms)),))
 
+    def overtake(self, shard: TxnShard, transactional_id: str, epoch: int, now_ms: int) -> Result[None]:
+        """Recovery: a partition has seen `epoch`, so what the record says of a transaction was over long before."""
+        return Result(None, (self._record(shard.transactions[transactional_id].overtaken(epoch, now_ms)),))
+
     # -- helpers
 
     def _record(self, txn: TransactionMetadata) -> CoordinatorRecord:

@@ -12,7 +12,7 @@ its old epoch ("retry").
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
@@ -179,6 +179,20 @@ class TransactionMetadata:
         if self.next_producer_id == NO_PRODUCER_ID:
             return self.producer_id, self.producer_epoch
         return self.next_producer_id, max(self.next_producer_epoch, 0)
+
+    def overtaken(self, epoch: int, now_ms: int) -> TransactionMetadata:
+        """Later records are lost, of which `epoch` is left: nothing is open under it that this one knows of."""
+        return replace(
+            self,
+            producer_epoch=epoch,
+            state=TransactionState.EMPTY,
+            last_update_timestamp_ms=now_ms,
+            partitions=frozenset(),
+            start_timestamp_ms=-1,
+            last_producer_epoch=NO_EPOCH,
+            next_producer_id=NO_PRODUCER_ID,
+            next_producer_epoch=NO_EPOCH,
+        )
 
     def completed(self, state: TransactionState, now_ms: int) -> TransactionMetadata:
         """After all markers: an exhausted producer id gives way to the next one."""

@@ -93,9 +93,8 @@ class _PartitionAudit:
             cleaned = self.context.compacted and not self.facts.complete
             interval = self.context.index_interval_bytes
             compacted, ours = self.context.compacted, TOPIC_FILE in self.folder.names
-            IndexCheck(self.folder, self.findings, self.context.clean, cleaned, self.log_start, interval, gaps=ours and not compacted).run(
-                segment
-            )
+            gaps = ours and (segment.active or not compacted)  # no cleaner was ever at the active one
+            IndexCheck(self.folder, self.findings, self.context.clean, cleaned, self.log_start, interval, gaps=gaps).run(segment)
         while due and due[0] <= self.next_offset:
             self._compare_snapshot(due.pop(0))
         for offset in due:

@@ -26,6 +26,7 @@ class Segments:
         self._folder = folder
         self._set(segments)
         self.replaced = 0  # counts removals and replacements: positions remembered from before are void
+        self.lost_files = False  # at the start some were not there, or too short
         self._doomed: list[tuple[int, Path]] = []
 
     def __iter__(self) -> Iterator[Segment]:
@@ -39,6 +40,11 @@ class Segments:
 
     def __contains__(self, segment: object) -> bool:
         return any(segment is one for one in reversed(self._segments))
+
+    @property
+    def damaged(self) -> bool:
+        """Has this process come upon records that are lost?"""
+        return self.lost_files or any(segment.damaged_at is not None for segment in self._segments)
 
     def floor(self, offset: int) -> int:
         """Slot of the segment with the greatest base <= `offset`; the first one when all are above."""

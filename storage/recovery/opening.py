@@ -71,7 +71,7 @@ def open_log(
     """
     fs = env.fs
     names = settle_leftovers(fs, folder, fs.list(folder))
-    segments, orphans = _load_segments(env, folder, names, descriptors, config)
+    segments, orphans, lost_logs = _load_segments(env, folder, names, descriptors, config)
     lost_files = not segments and remembered.high_watermark > 0
     if not segments:
         base = max(remembered.log_start, remembered.high_watermark, 0)
@@ -130,6 +130,7 @@ def open_log(
     if not remembered.clean:
         _check_txn_indexes(log, remembered.recovery_point, aborted)
     log.lost_ends = _lost_ends(log, damaged_at, ends)
+    log.segments.lost_files = lost_logs or bool(missing)
     present = (offset for offset in reversed(snapshots) if fs.exists(folder / file_name(offset, ".snapshot")))  # a damaged one went
     log.last_snapshot_offset = -1 if state.thin else next(present, -1)
     if checked or state.thin:
@@ -169,8 +170,8 @@ def mend(
 
 def _load_segments(
     env: Env, folder: Path, names: list[str], descriptors: Descriptors, config: LogConfig
-) -> tuple[list[Segment], list[AbortedTxn]]:
-    """The segments, and what was aborted in those whose `.log` is gone. Raises OSError."""
+) -> tuple[list[Segment], list[AbortedTxn], bool]:
+    """The segments, what was aborted in those whose `.log` is gone, and whether there were any. Raises OSError."""
     fs = env.fs
     present = set(names)
     segments, orphans, orphaned = [], list[AbortedTxn](), list[str]()
@@ -191,7 +192,7 @@ def _load_segments(
             fs.unlink(folder / name)
     if orphaned:
         _log.warning("indexes without their log removed folder=%s names=%s", folder, ",".join(orphaned))
-    return segments, orphans
+    return segments, orphans, bool(orphaned)
 
 
 def _drop_stray_snapshots(env: Env, folder: Path, segments: list[Segment], end: int) -> list[int]:

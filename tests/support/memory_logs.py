@@ -57,6 +57,10 @@ class _Files:
     def datasync(self) -> None: ...
 
 
+class _Segments:
+    damaged = False
+
+
 class MemoryLog:
     """What the coordinators use of a Log."""
 
@@ -69,6 +73,7 @@ class MemoryLog:
         self.fail_with: ErrorCode | None = None
         self.lost_ends: dict[int, bool] = {}
         self.active_segment = self.descriptors = _Files()
+        self.segments = _Segments()
         self._logs = logs
         self._batches: list[bytes] = []
         self._waiting: list[tuple[int, Callback]] = []
