@@ -34,6 +34,7 @@ CROSS_CUTTING = {
     "storage/log/test_golden.py": "directories that Apache Kafka wrote are served and opened",
     "storage/recovery/test_damage_rows.py": "a table of damages, over all file kinds",
     "storage/recovery/test_damage_sweep.py": "every file damaged in every place and way",
+    "storage/recovery/test_internal_damage_sweep.py": "the same of the logs of both coordinators",
 }
 
 
