@@ -61,24 +61,26 @@ class Timers:
             self._cancelled -= 1
         return self._heap[0][0] if self._heap else None
 
-    def fire(self, now_ms: float) -> int:
-        """Carry out everything due, the earliest first, and say how many; what they schedule for the past waits for the next call."""
-        due: list[Timer] = []
-        while (deadline := self.next_deadline_ms()) is not None and deadline <= now_ms:
-            due.append(heapq.heappop(self._heap)[2])
-        fired = 0
-        for position, timer in enumerate(due):
-            action, timer.action = timer.action, None
-            if action is None:  # cancelled by one before it; no longer on the heap, so not to be counted there
-                self._cancelled -= 1
-                continue
-            try:
+    def fire(self, now_ms: float, enough: Callable[[], bool] = lambda: False) -> int:
+        """Carry out what is due, the earliest first, until that is `enough`, and say how many; the rest, and what they schedule for the
+        past, waits for the next call."""
+        last, fired = self._order, 0
+        scheduled_now: list[tuple[float, int, Timer]] = []
+        try:
+            while (deadline := self.next_deadline_ms()) is not None and deadline <= now_ms:
+                entry = heapq.heappop(self._heap)
+                if entry[1] > last:
+                    scheduled_now.append(entry)
+                    continue
+                action, entry[2].action = entry[2].action, None
+                assert action is not None
                 action(now_ms)
-            except BaseException:
-                for waiting in due[position + 1 :]:
-                    self._put_back(waiting)
-                raise
-            fired += 1
+                fired += 1
+                if enough():
+                    break
+        finally:
+            for entry in scheduled_now:
+                heapq.heappush(self._heap, entry)
         return fired
 
     def forget_one(self) -> None:
@@ -88,7 +90,3 @@ class Timers:
             self._heap = [entry for entry in self._heap if entry[2].active]
             heapq.heapify(self._heap)
             self._cancelled = 0
-
-    def _put_back(self, timer: Timer) -> None:
-        self._order += 1
-        heapq.heappush(self._heap, (timer.deadline_ms, self._order, timer))

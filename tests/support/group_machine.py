@@ -65,11 +65,11 @@ class Machine:
         )
         return self.groups.join_group(request)
 
-    def commit(self, offset: int, member: str = "", epoch: int = -1, *, version: int = 9) -> E:
-        wanted = {PLACE: OffsetToCommit(offset, -1, "")}
+    def commit(self, offset: int, member: str = "", epoch: int = -1, *, version: int = 9, place: TopicPartition = PLACE) -> E:
+        wanted = {place: OffsetToCommit(offset, -1, "")}
         verdicts = self.groups.offsets.commit("g", member, epoch, None, wanted, api_version=version)
         assert isinstance(verdicts, dict)
-        return verdicts[PLACE]
+        return verdicts[place]
 
     def committed(self, *, stable: bool = False) -> FetchedOffset:
         found = self.groups.offsets.fetch("g", [PLACE], require_stable=stable)

@@ -76,3 +76,22 @@ def test_against_a_sorted_list(plan: list[tuple[int, bool]], now_ms: int) -> Non
     timers.fire(now_ms)
     assert rung == [n for deadline, n in alive if deadline <= now_ms]
     assert len(timers) == len(alive) - len(rung)
+
+
+def test_the_rest_of_what_is_due_waits_for_the_next_call() -> None:
+    """In its order, before what the others scheduled meanwhile for the same time."""
+    timers, rung = Timers(), list[int]()
+
+    def ring(number: int) -> None:
+        rung.append(number)
+        if number < 10:
+            timers.schedule(0, lambda now: ring(number + 10))
+
+    for number in range(5):
+        timers.schedule(number, lambda now, n=number: ring(n))  # type: ignore[misc]
+    assert timers.fire(9, lambda: len(rung) == 2) == 2
+    assert (rung, timers.next_deadline_ms(), len(timers)) == ([0, 1], 0, 5)
+    assert timers.fire(9) == 5
+    assert rung == [0, 1, 10, 11, 2, 3, 4]
+    assert timers.fire(9) == 3
+    assert len(timers) == 0
