@@ -1,8 +1,8 @@
 """Clients that mean harm, and what a well-behaved one notices meanwhile: `python -m tests.abuse [--seconds N] [attack…]` (`make abuse`).
 
 Each attack runs against a broker of its own on loopback. The table shows the broker's largest resident memory, the processor time of its
-longest turn, and the latency of one client that produces and fetches a small record all the while: that means something on a quiet
-machine only.
+longest turn, and the latency of one client, in a process of its own, that produces and fetches a small record all the while: that means
+something on a quiet machine only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from tests.bench.load import FETCH_VERSION, batch, create_topic, exchange, fetch
 from tests.bench.load import frame as load_frame
 from tests.support import turn_meter
 from tests.support.process import BrokerProcess, free_port
+from tests.support.well_behaved import WellBehaved
 
 MAX_RSS_MB = 200
 MAX_P99_MS = 100
@@ -259,7 +259,7 @@ class Seen:
     rss_mb: float = 0.0
     turn_ms: float = 0.0
     latencies: list[float] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
+    failure: str | None = None
 
     def percentile(self, share: float) -> float:
         ordered = sorted(self.latencies)
@@ -274,38 +274,20 @@ def rss_mb(pid: int) -> float:
     return 0.0
 
 
-def behave(port: int, seen: Seen, ended: threading.Event) -> None:
-    """Produce a record and fetch one, on one connection, until told to stop."""
-    frames = (produce_frame(OTHER, range(1), batch(100), 1), fetch_frame(OTHER, 0, max_bytes=1000))
-    try:
-        with socket.create_connection(("127.0.0.1", port), 60) as mine, mine.makefile("rb") as stream:
-            while not ended.is_set():
-                begin = time.perf_counter()
-                for frame in frames:
-                    mine.sendall(frame)
-                    (length,) = struct.unpack(">i", stream.read(4))
-                    stream.read(length)
-                seen.latencies.append((time.perf_counter() - begin) * 1000)
-    except (OSError, struct.error) as error:
-        seen.failures.append(repr(error))
-
-
 def run(broker: BrokerProcess, name: str, seconds: float) -> Seen:
     """One attack of `seconds` after it has been set up; `broker` has been fed."""
-    seen, ended = Seen(), threading.Event()
+    seen = Seen()
     os.kill(broker.pid, signal.SIGUSR1)
-    client = threading.Thread(target=behave, args=(broker.port, seen, ended))
-    client.start()
+    client = WellBehaved(broker.port, (produce_frame(OTHER, range(1), batch(100), 1), fetch_frame(OTHER, 0, max_bytes=1000)))
     crowd = Crowd(tls_port(broker) if name in OVER_TLS else broker.port)
     attack = ATTACKS[name](crowd)
     next(attack)
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and client.is_alive():
+    while time.monotonic() < deadline and client.asks:
         next(attack)
         seen.rss_mb = max(seen.rss_mb, rss_mb(broker.pid))
-        ended.wait(0.01)
-    ended.set()
-    client.join()
+        time.sleep(0.01)  # the pace of the attack
+    seen.latencies, seen.failure = client.end()
     crowd.close()
     seen.turn_ms = float((broker.data_dir.parent / METER).read_text())
     return seen
@@ -349,10 +331,10 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as broker:
             seen = run(broker, name, given.seconds)
         p99 = seen.percentile(0.99)
-        right = not seen.failures and seen.rss_mb <= MAX_RSS_MB and seen.turn_ms <= MAX_TURN_MS and p99 <= MAX_P99_MS
+        right = seen.failure is None and seen.rss_mb <= MAX_RSS_MB and seen.turn_ms <= MAX_TURN_MS and p99 <= MAX_P99_MS
         bad += not right
         figures = f"{seen.rss_mb:8.0f}{seen.turn_ms:9.1f}{seen.percentile(0.5):9.1f}{p99:9.1f}{seen.percentile(1):9.1f}"
-        print(f"{name:20}{figures}   {'' if right else 'BAD'} {' '.join(seen.failures)}", flush=True)
+        print(f"{name:20}{figures}   {'' if right else 'BAD'} {seen.failure or ''}", flush=True)
     return bad
 
 

@@ -48,8 +48,9 @@ def handle(body: memoryview, ctx: RequestContext) -> Reply[Sequence[Buffer]]:
     problem = _problem(req, version)
     if problem is not ErrorCode.NONE:
         return [messages.encode_response(ApiKey.METADATA, version, _refused_whole(req, problem))]
-    if len(req.topics or ()) > TOPICS_A_TURN:
-        return ctx.broker.turns.answer(_answer(req, None, ctx))  # topics may change meanwhile: not to be kept
+    everything = _asks_for_everything(req, version)
+    if len(ctx.broker.logs.topics.all() if everything else req.topics or ()) > TOPICS_A_TURN:
+        return ctx.broker.turns.answer(_answer(req, key if everything else None, ctx))
     return at_once(_answer(req, key, ctx))
 
 
@@ -57,6 +58,7 @@ def _answer(req: messages.MetadataRequest, key: Key | None, ctx: RequestContext)
     """The buffers, or a future of them."""
     cache, version = ctx.broker.metadata, ctx.api_version
     making = Settling()
+    generation = ctx.broker.logs.topics.generation  # topics may change from turn to turn
     topics, cacheable = yield from _topics(req, ctx, making)
     host, port = ctx.broker.endpoint_for(ctx.connection)
     answer = messages.MetadataResponse(
@@ -72,9 +74,13 @@ def _answer(req: messages.MetadataRequest, key: Key | None, ctx: RequestContext)
         return [splice_metadata_topics(version, bytes(messages.encode_response(ApiKey.METADATA, version, answer)), told)]
 
     reply = making.holding_reply(finish)
-    if key is not None and cacheable and isinstance(reply, list):
+    if key is not None and cacheable and isinstance(reply, list) and generation == ctx.broker.logs.topics.generation:
         cache.put(key, reply[0])
     return reply
+
+
+def _asks_for_everything(req: messages.MetadataRequest, version: int) -> bool:
+    return req.topics is None or (version == 0 and not req.topics)
 
 
 _Told = tuple[str | None, bytes]
@@ -83,15 +89,21 @@ _Told = tuple[str | None, bytes]
 def _topics(req: messages.MetadataRequest, ctx: RequestContext, making: Settling) -> Steps[tuple[list[_Told], bool]]:
     """Names with their packed entries, and whether the answer may be given again."""
     broker, version = ctx.broker, ctx.api_version
-    if req.topics is None or (version == 0 and not req.topics):
+    if _asks_for_everything(req, version):
         visible = [topic for topic in broker.logs.topics.all() if ctx.sees(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)]
-        return [(topic.name, _known(topic, req, ctx)) for topic in visible], True
-    if version >= 12 and any(asked.topic_id is not None for asked in req.topics):
-        ids = dict.fromkeys(asked.topic_id for asked in req.topics if asked.topic_id is not None)
+        everything: list[_Told] = []
+        for number, topic in enumerate(visible, 1):
+            everything.append((topic.name, _known(topic, req, ctx)))
+            if number % TOPICS_A_TURN == 0:
+                yield None
+        return everything, True
+    asked_for = req.topics or []
+    if version >= 12 and any(asked.topic_id is not None for asked in asked_for):
+        ids = dict.fromkeys(asked.topic_id for asked in asked_for if asked.topic_id is not None)
         return [(None, _by_id(topic_id, req, ctx)) for topic_id in ids], True
     entries: list[_Told] = []
     unchanged = True
-    for number, name in enumerate(dict.fromkeys(asked.name for asked in req.topics if asked.name is not None), 1):
+    for number, name in enumerate(dict.fromkeys(asked.name for asked in asked_for if asked.name is not None), 1):
         entry, made = _by_name(name, req, ctx, making)
         entries.append((name, entry))
         unchanged = unchanged and not made

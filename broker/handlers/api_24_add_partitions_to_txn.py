@@ -74,6 +74,8 @@ def _for_client(req: messages.AddPartitionsToTxnRequest, partitions: list[TopicP
 def _for_brokers(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Reply[messages.AddPartitionsToTxnResponse]:
     if not ctx.authorize(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
         return messages.AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    if sum(len(topic.partitions) for transaction in req.transactions for topic in transaction.topics) > PARTITIONS_A_TURN:
+        return ctx.broker.turns.answer(_for_brokers_in_turns(req, ctx))
     kind = messages.AddPartitionsToTxnResponse.AddPartitionsToTxnResult
     ids = [transaction.transactional_id for transaction in req.transactions]
     version = ctx.api_version
@@ -88,9 +90,32 @@ def _for_brokers(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -
     )
 
 
+def _for_brokers_in_turns(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Steps[messages.AddPartitionsToTxnResponse]:
+    kind = messages.AddPartitionsToTxnResponse.AddPartitionsToTxnResult
+    results = []
+    for transaction in req.transactions:
+        partitions = _partitions(transaction.topics)
+        yield None
+        refused: dict[TopicPartition, ErrorCode] = {}
+        for start in range(0, len(partitions), PARTITIONS_A_TURN):
+            refused |= _refused(ctx, partitions[start : start + PARTITIONS_A_TURN], authorized_only=False)
+            yield None
+        reply = _verdicts(transaction, partitions, refused, ctx)
+        verdicts: _Verdicts = (yield reply) if isinstance(reply, Deferred) else reply
+        yield None
+        results.append(kind(transactional_id=transaction.transactional_id, topic_results=_topics(_ForBroker, verdicts, ctx.api_version)))
+        yield None
+    return messages.AddPartitionsToTxnResponse(results_by_transaction=results)
+
+
 def _one_transaction(transaction: _Transaction, ctx: RequestContext) -> Reply[_Verdicts]:
     partitions = _partitions(transaction.topics)
-    refused = _refused(ctx, partitions, authorized_only=False)
+    return _verdicts(transaction, partitions, _refused(ctx, partitions, authorized_only=False), ctx)
+
+
+def _verdicts(
+    transaction: _Transaction, partitions: list[TopicPartition], refused: dict[TopicPartition, ErrorCode], ctx: RequestContext
+) -> Reply[_Verdicts]:
     if refused:
         rest = [(partition, ErrorCode.OPERATION_NOT_ATTEMPTED) for partition in partitions if partition not in refused]
         return [*refused.items(), *rest]

@@ -11,18 +11,25 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.handlers.shared.topic_access import NOT_REQUESTED, authorized_operations, may_topic
 from oncelog.broker.net.dispatch import api
+from oncelog.broker.net.turns import Steps
 from oncelog.broker.topics.names import topic_name_problem
+from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import INTERNAL_TOPICS
 
+TOPICS_A_TURN = 300
 _Topic = messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 
 
 @api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0)
-def handle(req: messages.DescribeTopicPartitionsRequest, ctx: RequestContext) -> messages.DescribeTopicPartitionsResponse:
+def handle(req: messages.DescribeTopicPartitionsRequest, ctx: RequestContext) -> Reply[messages.DescribeTopicPartitionsResponse]:
     """One page."""
+    return ctx.broker.turns.begin(_answer(req, ctx))
+
+
+def _answer(req: messages.DescribeTopicPartitionsRequest, ctx: RequestContext) -> Steps[messages.DescribeTopicPartitionsResponse]:
     response = messages.DescribeTopicPartitionsResponse
     named = {topic.name for topic in req.topics}
     if req.cursor is not None and (req.cursor.partition_index < 0 or (named and req.cursor.topic_name not in named)):
@@ -39,6 +46,8 @@ def handle(req: messages.DescribeTopicPartitionsRequest, ctx: RequestContext) ->
             return response(topics=topics, next_cursor=response.Cursor(topic_name=name, partition_index=0))
         topic, next_partition = _page(ctx, name, start if name == start_name else 0, left)
         topics.append(topic)
+        if len(topics) % TOPICS_A_TURN == 0:
+            yield None
         left -= len(topic.partitions)
         if next_partition is not None:
             return response(topics=topics, next_cursor=response.Cursor(topic_name=name, partition_index=next_partition))

@@ -38,7 +38,7 @@ class Split(NamedTuple):
     entries: int = 200
 
 
-_TOPICS = Split(("topics", "partitions"), ("topics", "partitions"))
+_TOPICS = Split(("topics", "partitions"), ("topics", "partitions"), 100)
 _WHOLE = Split((), (), 1 << 30)  # its handler takes its own turns
 _RESOURCES = Split(("resources",), ("responses",), 50)
 

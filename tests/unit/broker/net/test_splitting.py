@@ -46,6 +46,7 @@ REQUESTS: dict[tuple[ApiKey, int], Fields] = {
     (ApiKey.METADATA, 12): {"topics": None, "allow_auto_topic_creation": False, "include_topic_authorized_operations": True},
     (ApiKey.METADATA, 9): {"topics": [{"name": name} for name in names("no")], "allow_auto_topic_creation": False},
     (ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0): {"topics": [{"name": WIDE}], "response_partition_limit": 2000, "cursor": None},
+    (ApiKey.METADATA, 13): {"topics": None, "allow_auto_topic_creation": False, "include_topic_authorized_operations": False},
     (ApiKey.LIST_OFFSETS, 7): NO_REPLICA
     | wide("partitions", lambda i: {"partition_index": i, "timestamp": -1, "current_leader_epoch": -1}),
     (ApiKey.OFFSET_FOR_LEADER_EPOCH, 4): {"replica_id": -1}
