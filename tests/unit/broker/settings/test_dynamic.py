@@ -31,7 +31,17 @@ class Place:
 
     def set(self, kind: int, name: str, **values: str | None) -> None:
         changes = [Change(key.replace("__", "."), SET if value is not None else DELETE, value) for key, value in values.items()]
-        self.configs.alter_incrementally(kind, name, changes)
+        self.alter(kind, name, changes)
+
+    def alter(self, kind: int, name: str, changes: list[Change], *, validate_only: bool = False) -> None:
+        ended: list[KafkaError | None] = []
+        self.configs.alter_incrementally(kind, name, changes, ended.append, validate_only=validate_only)
+        assert ended == [None]
+
+    def replace(self, kind: int, name: str, values: list[tuple[str, str | None]]) -> None:
+        ended: list[KafkaError | None] = []
+        self.configs.replace(kind, name, values, ended.append)
+        assert ended == [None]
 
     def entry(self, kind: int, name: str, setting: str) -> ConfigEntry:
         return next(entry for entry in self.configs.describe(kind, name) if entry.name == setting)
@@ -135,10 +145,10 @@ def test_it_is_altered_there_and_never_removed(place: Place) -> None:
     assert place.entry(TOPIC, "a02", MIN_INSYNC).value == "3"
     removed = ErrorCode.INVALID_CONFIG, f"Cluster-level {MIN_INSYNC} cannot be removed while ELR is enabled."
     assert refusal(lambda: place.set(BROKER, EVERYBODY, min__insync__replicas=None)) == removed
-    assert refusal(lambda: place.configs.replace(BROKER, EVERYBODY, [("log.retention.ms", "5")])) == removed
+    assert refusal(lambda: place.replace(BROKER, EVERYBODY, [("log.retention.ms", "5")])) == removed
     here = ErrorCode.INVALID_CONFIG, f"Broker-level {MIN_INSYNC} cannot be altered while ELR is enabled."
     assert refusal(lambda: place.set(BROKER, US, min__insync__replicas="2")) == here
-    place.configs.replace(BROKER, EVERYBODY, [(MIN_INSYNC, "2"), ("log.retention.ms", "5")])
+    place.replace(BROKER, EVERYBODY, [(MIN_INSYNC, "2"), ("log.retention.ms", "5")])
     assert place.entry(BROKER, US, MIN_INSYNC).value == "2"
 
 
@@ -194,10 +204,10 @@ def test_another_broker_is_not_altered_here(place: Place, name: str, why: str) -
 def test_what_a_broker_may_be_told_while_it_runs(place: Place, name: str, setting: str, value: str, code: int, why: str) -> None:
     changes = [Change(setting, SET, value)]
     if code == 0:
-        place.configs.alter_incrementally(BROKER, name, changes)
+        place.alter(BROKER, name, changes)
         assert place.configs.broker_values()[setting] == value
         return
-    got, text = refusal(lambda: place.configs.alter_incrementally(BROKER, name, changes))
+    got, text = refusal(lambda: place.alter(BROKER, name, changes))
     assert got == code
     assert why in text
     assert place.store.sections == {}
@@ -217,11 +227,11 @@ def test_the_last_value_takes_its_resource_along(place: Place) -> None:
 
 def test_lists_start_from_what_is_in_force(place: Place) -> None:
     policy = "cleanup.policy"
-    place.configs.alter_incrementally(TOPIC, "a02", [Change(policy, APPEND, "compact")])
+    place.alter(TOPIC, "a02", [Change(policy, APPEND, "compact")])
     assert place.logs.by_name["a02"].configs == {policy: "delete,compact"}
-    place.configs.alter_incrementally(TOPIC, "a02", [Change(policy, SUBTRACT, "delete")])
+    place.alter(TOPIC, "a02", [Change(policy, SUBTRACT, "delete")])
     assert place.logs.by_name["a02"].configs == {policy: "compact"}
-    code, _ = refusal(lambda: place.configs.alter_incrementally(METRICS, "m", [Change("metrics", APPEND, "x")]))
+    code, _ = refusal(lambda: place.alter(METRICS, "m", [Change("metrics", APPEND, "x")]))
     assert code is ErrorCode.INVALID_CONFIG
 
 
@@ -232,7 +242,7 @@ def test_groups_stay_within_the_brokers_bounds(place: Place, text: str, word: st
 
 
 def test_loggers_are_not_replaced(place: Place) -> None:
-    assert refusal(lambda: place.configs.replace(LOGGER, US, []))[0] is ErrorCode.INVALID_REQUEST
+    assert refusal(lambda: place.replace(LOGGER, US, []))[0] is ErrorCode.INVALID_REQUEST
     text = "Unexpected node id. Expected 7, but received 8"
     assert refusal(lambda: place.set(LOGGER, "8", root="INFO")) == (ErrorCode.INVALID_REQUEST, text)
 
@@ -240,12 +250,12 @@ def test_loggers_are_not_replaced(place: Place) -> None:
 def test_listeners_hear_of_changes_of_brokers_alone(place: Place) -> None:
     heard: list[str | None] = []
     place.configs.on_broker_change(lambda values: heard.append(values.get("log.retention.ms")))
-    place.configs.alter_incrementally(BROKER, US, [Change("log.retention.ms", SET, "4")], validate_only=True)
+    place.alter(BROKER, US, [Change("log.retention.ms", SET, "4")], validate_only=True)
     place.set(TOPIC, "a02", retention__ms="9")
     place.set(GROUP, "g", consumer__session__timeout__ms="50000")
     assert heard == []
     place.set(BROKER, EVERYBODY, log__retention__ms="5")
-    place.configs.replace(BROKER, US, [("log.retention.ms", "6")])
+    place.replace(BROKER, US, [("log.retention.ms", "6")])
     assert heard == ["5", "6"]
 
 
