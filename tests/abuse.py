@@ -89,9 +89,9 @@ def pipelining_unread(crowd: Crowd) -> Iterator[None]:
 
 
 def parked_unread(crowd: Crowd) -> Iterator[None]:
-    """50 connections with 500 fetches each that wait for a record."""
+    """50 connections with 500 fetches each that wait for more than there is, where others write."""
     mine = crowd.connect(50)
-    send(mine, fetch_frame(OTHER, 1 << 40, max_bytes=1 << 20, max_wait_ms=30_000, min_bytes=1 << 30) * 500)
+    send(mine, fetch_frame(OTHER, 0, max_bytes=1 << 20, max_wait_ms=30_000, min_bytes=1 << 30) * 500)
     while True:
         yield
 

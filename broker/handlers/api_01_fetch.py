@@ -60,8 +60,10 @@ def handle(body: memoryview, ctx: RequestContext) -> Reply[list[Piece]]:
     if pieces is not None:
         return pieces
     answer = ParkedRequest(fetch.changing(), request.max_wait_ms, fetch.attempt).answer
-    # as in Apache Kafka, requests behind it wait; only those behind a small one need not, as many of these cost little memory
-    return holding_back(answer) if len(fetch.targets) > PARKED_PARTITIONS else answer
+    # as in Apache Kafka, requests behind it wait; only those behind the first small ones need not: each that waits costs memory, and an
+    # attempt whenever its log changes
+    crowded = not ctx.connection.at_once_bytes
+    return holding_back(answer) if crowded or len(fetch.targets) > PARKED_PARTITIONS else answer
 
 
 def _long(request: FetchRequest, ctx: RequestContext) -> Steps[list[Piece]]:
