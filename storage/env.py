@@ -104,11 +104,12 @@ class FileSystem(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """What the outside world is to a broker; built once, in `broker/cli.py`."""
+    """What the outside world is to a broker; built once, in `broker/cli.py`. `boot_id` is another after each power cut; "": not known."""
 
     clock: Clock
     random: Random
     fs: FileSystem
+    boot_id: str = ""
 
 
 class SystemClock:
@@ -289,4 +290,12 @@ def _draft(path: Path) -> Path:
 
 def system_env() -> Env:
     """The real clock, randomness and file system."""
-    return Env(SystemClock(), SystemRandom(), OsFileSystem())
+    return Env(SystemClock(), SystemRandom(), OsFileSystem(), _boot_id())
+
+
+def _boot_id() -> str:
+    """Linux only."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""

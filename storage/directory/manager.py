@@ -22,6 +22,7 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.topics import Topic, Topics
 from oncelog.storage.config import LogConfig
+from oncelog.storage.directory import opening
 from oncelog.storage.directory.adoption import has_topic_files
 from oncelog.storage.directory.folders import FolderMaker, NewFolder, PartitionFolders
 from oncelog.storage.directory.identity import DEFAULT_NODE_ID, settle
@@ -101,12 +102,13 @@ class LogManager:
         self._clean = take_clean_marker(fs, self.data_dir)
         self.registry.load(expected=had_metadata or expected)
         self._load_logs(had_metadata)
+        opening.note_boot(self.env, self.data_dir)
         self.topic_files.put(self.topics.all(), self.registry.file_generation)
         self.chores.started()
 
     def _load_logs(self, had_metadata: bool) -> None:
         fs = self.env.fs
-        checkpointed = read_checkpoints(fs, self.data_dir, clean=self._clean)
+        checkpointed = read_checkpoints(fs, self.data_dir, clean=self._clean, kept_power=opening.kept_power(self.env, self.data_dir))
         if tell_checkpoints(fs, self.data_dir, checkpointed, stood=had_metadata, is_here=self.topics.has_partition):
             self.chores.segment_sealed()  # have them written soon
         self.folders.look()

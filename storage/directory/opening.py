@@ -8,11 +8,12 @@ from pathlib import Path
 
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import TopicPartition
-from oncelog.storage.env import FileSystem
+from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files import checkpoints
 from oncelog.storage.log.log import Log
 from oncelog.storage.recovery.remembered import Checkpointed
 
+BOOT_FILE = "oncelog.boot"
 _SYNCED_ONE_BY_ONE = 16  # logs; for more, the whole volume is synced at once
 
 _log = logging.getLogger(__name__)
@@ -37,13 +38,27 @@ def take_clean_marker(fs: FileSystem, data_dir: Path) -> bool:
     return True
 
 
-def read_checkpoints(fs: FileSystem, data_dir: Path, *, clean: bool) -> Checkpointed:
+def kept_power(env: Env, data_dir: Path) -> bool:
+    """Is the machine up since an earlier life began to serve? Then all that it wrote is there, in order, synced or not."""
+    try:
+        return env.boot_id != "" and env.fs.read(data_dir / BOOT_FILE) == env.boot_id.encode()
+    except OSError:
+        return False
+
+
+def note_boot(env: Env, data_dir: Path) -> None:
+    """Once all logs are recovered: a start that is cut off must not vouch for what a power cut left. Raises OSError."""
+    if env.boot_id and not kept_power(env, data_dir):
+        env.fs.write_atomic(data_dir / BOOT_FILE, env.boot_id.encode())
+
+
+def read_checkpoints(fs: FileSystem, data_dir: Path, *, clean: bool, kept_power: bool = False) -> Checkpointed:
     """What an earlier life left behind about the logs."""
     points, starts, watermarks = (
         checkpoints.read_checkpoint(fs, data_dir / name)
         for name in (checkpoints.RECOVERY_POINTS, checkpoints.LOG_STARTS, checkpoints.HIGH_WATERMARKS)
     )
-    return Checkpointed(clean, points, starts, watermarks)
+    return Checkpointed(clean, points, starts, watermarks, kept_power)
 
 
 def sync_all(fs: FileSystem, data_dir: Path, syncs: Sequence[Callable[[], None]]) -> None:

@@ -35,6 +35,8 @@ from oncelog.storage.recovery.lost_markers import markers_again
 from oncelog.storage.recovery.missing import Ranges, read_missing, tell_missing, within
 from oncelog.storage.recovery.salvage import check_segment
 
+EVERYTHING = 1 << 62  # an offset above all
+
 _log = logging.getLogger(__name__)
 
 
@@ -42,7 +44,8 @@ _log = logging.getLogger(__name__)
 class Remembered:
     """What the checkpoints of the data directory say about one log; -1 for nothing.
 
-    Records of [`known_start`, `known_end`) were acknowledged and not deleted, for certain; the other numbers may be wrong.
+    Records of [`known_start`, `known_end`) were acknowledged and not deleted, for certain; the other numbers may be wrong. `kept_power`:
+    whatever was written is there, in order.
     """
 
     clean: bool = False
@@ -51,6 +54,7 @@ class Remembered:
     high_watermark: int = -1
     known_start: int = -1
     known_end: int = -1
+    kept_power: bool = False
 
 
 def open_log(
@@ -230,9 +234,15 @@ def _check(
         point = remembered.recovery_point
         # at the point exactly begins a segment whose predecessor was perhaps not sealed yet: its indexes may be torn
         first_dirty = max((slot for slot, segment in enumerate(segments) if segment.base_offset < point), default=0)
-    durable = max(remembered.recovery_point, remembered.high_watermark)
+    durable = EVERYTHING if remembered.kept_power else max(remembered.recovery_point, remembered.high_watermark)
     end = segments[0].base_offset
-    markers = partial(markers_again, fs, list(segments), log_end=durable if remembered.clean else -1, others=orphans)
+    markers = partial(
+        markers_again,
+        fs,
+        list(segments),
+        log_end=max(remembered.recovery_point, remembered.high_watermark) if remembered.clean else -1,
+        others=orphans,
+    )
     if not remembered.clean:
         markers = partial(markers, durable=durable)
     for slot, segment in enumerate(segments[:first_dirty]):

@@ -10,12 +10,13 @@ from oncelog.storage.recovery.opening import Remembered
 
 
 class Checkpointed(NamedTuple):
-    """The checkpoints as they were found; None: absent or damaged. `clean`: after an orderly stop."""
+    """The checkpoints as they were found; None: absent or damaged. `clean`: after an orderly stop; `kept_power`: after a kill at worst."""
 
     clean: bool
     points: OffsetCheckpoint | None
     starts: OffsetCheckpoint | None
     watermarks: OffsetCheckpoint | None
+    kept_power: bool = False
 
     def of(self, topic_partition: TopicPartition) -> Remembered:
         """About one log.
@@ -29,7 +30,7 @@ class Checkpointed(NamedTuple):
         certain = [_get(one, topic_partition) for one in (self.points, self.watermarks) if one is not None and one.vouched]
         end = max(certain) if certain else min(point, watermark)
         known = self.starts is not None and self.starts.vouched and end > 0
-        return Remembered(self.clean, max(point, 0), max(start, 0), watermark, max(start, 0) if known else -1, end)
+        return Remembered(self.clean, max(point, 0), max(start, 0), watermark, max(start, 0) if known else -1, end, self.kept_power)
 
 
 def _get(checkpoint: OffsetCheckpoint | None, topic_partition: TopicPartition) -> int:

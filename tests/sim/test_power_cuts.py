@@ -12,6 +12,7 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,7 @@ class World:
         self.chance = random.Random(seed)
         self.clock = TickingClock()
         self.fs = SimFileSystem(seed, now_ms=self.clock.time_ms)
-        self.env = Env(self.clock, SeededRandom(seed), self.fs)
+        self.env = Env(self.clock, SeededRandom(seed), self.fs, "first")
         self.flusher = StepFlusher(self.chance)
         self.partitions: dict[TopicPartition, Partition] = {}
         self.unsure_topics: set[str] = set()
@@ -249,6 +250,7 @@ class World:
                 self.manager.chores.cleaner.close()
             if self.chance.random() < 0.7:
                 self.fs.crash()
+                self.env = replace(self.env, boot_id=f"after {self.chance.random()}")
                 self.counts["power cuts"] += 1
             else:
                 self.fs.kill()
@@ -456,6 +458,7 @@ def test_every_failing_call(seed: int) -> None:
         reached = world.fs.failed is not None
         world.fs.fail(None)
         world.fs.crash() if nth % 2 else world.fs.kill()
+        world.env = replace(world.env, boot_id=f"after {nth // 2}")
         world.start()
         try:
             world.check()

@@ -43,12 +43,13 @@ class Kit:
         flusher: Flusher | None = None,
         *,
         accept_data_loss: bool = False,
+        boot_id: str = "",
         **settings: Any,
     ) -> None:
         self.accept_data_loss = accept_data_loss
         self.clock = SetClock()
         self.fs = fs or OsFileSystem()
-        self.env = Env(self.clock, SeededRandom(1), self.fs)
+        self.env = Env(self.clock, SeededRandom(1), self.fs, boot_id)
         self.data_dir = data_dir
         self.flusher = flusher or InlineFlusher()
         self.settings = settings

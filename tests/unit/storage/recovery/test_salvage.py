@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from oncelog.protocol.records import iter_headers
+from oncelog.storage.env import Env
 from support.damaged_partition import both, damage, filled, logs, state, stop, which
 from support.storage_kit import Kit, offsets
 
@@ -118,3 +119,33 @@ def test_case_49_last_batch_duplicated(tmp_path: Path, times: int, clean: bool) 
     damage(path, lambda data: data.extend(data[position : position + size] * times))
     kit.start()
     assert state(kit.log) == before
+
+
+@pytest.mark.parametrize("what", ["killed", "power cut", "unknown machine", "spoilt note"])
+def test_above_the_last_checkpoint_the_machine_must_not_have_gone_down(tmp_path: Path, what: str) -> None:
+    """Then the page cache kept all writes in their order; a power cut may have kept any of them."""
+    kit = Kit(tmp_path / "data", flush_on_ack=False, boot_id="" if what == "unknown machine" else "monday")
+    kit.create()
+    kit.manager.chores.write_checkpoints(everything=True)
+    for number in range(30):
+        kit.append(number, pid=7)
+    kit.append(0, pid=8, txn=True)
+    kit.mark(8, commit=True)
+    before = offsets(kit.log)
+    end = kit.log.log_end_offset
+    assert len(kit.log.segments) > 1
+    kit.kill()
+    if what == "power cut":
+        kit.env = Env(kit.env.clock, kit.env.random, kit.fs, "tuesday")
+    if what == "spoilt note":
+        (kit.data_dir / "oncelog.boot").write_bytes(b"?")
+    path = logs(kit)[0]
+    position, _, base = batches(path)[3]
+    damage(path, lambda data: data.__setitem__(position + 80, data[position + 80] ^ 4))
+    kit.start()
+    if what == "killed":
+        assert offsets(kit.log) == [offset for offset in before if offset != base]
+        assert kit.append().base_offset == end
+        assert kit.append(25, pid=7, n=1).duplicate
+    else:
+        assert offsets(kit.log) == list(range(base))
