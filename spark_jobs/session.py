@@ -129,7 +129,7 @@ def remember_connector(cache: Path, session: Any) -> None:
     if cached_jars(cache):
         return
     jars = {str(jar): jar.stat().st_size for jar in sorted((cache / "jars").glob("*.jar"))}
-    if any("spark-sql-kafka" in jar for jar in jars) and session.conf.get("spark.jars.packages", None):
+    if any("spark-sql-kafka" in Path(jar).name for jar in jars) and session.conf.get("spark.jars.packages", None):
         draft = cache / f"resolved.json.{os.getpid()}"
         draft.write_text(json.dumps(jars, indent=1))
         draft.replace(cache / "resolved.json")
