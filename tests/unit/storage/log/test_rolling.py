@@ -8,7 +8,7 @@ import pytest
 from oncelog.protocol.records import BatchHeader, build_batch, parse_header
 from oncelog.storage.config import LogConfig
 from oncelog.storage.files.descriptors import Descriptors
-from oncelog.storage.log.rolling import must_roll
+from oncelog.storage.log.rolling import must_roll, room_of
 from oncelog.storage.log.segment import MAX_RELATIVE_OFFSET, Segment
 from support.simfs import SimFileSystem
 from support.storage_kit import T0
@@ -37,7 +37,7 @@ def fill(segment: Segment, at_ms: int = T0) -> None:
     """One batch of a record."""
     data = bytearray(batch(at_ms))
     data[:8] = BASE.to_bytes(8)
-    segment.append([data], len(data), BASE, at_ms, 1 << 30)
+    segment.append(data, BASE, at_ms, 1 << 30)
 
 
 @pytest.mark.parametrize(("relative", "rolls"), [(MAX_RELATIVE_OFFSET, False), (MAX_RELATIVE_OFFSET + 1, True)])
@@ -79,6 +79,26 @@ def test_a_batch_without_timestamp_too(segment: Segment) -> None:
 def test_a_full_index(segment: Segment, index_bytes: int, rolls: bool) -> None:
     """One entry in either; the last slot of the time index is kept for sealing."""
     fill(segment)
-    segment.append([batch(T0)], len(batch(T0)), BASE + 1, T0, 1 << 30)
+    segment.append(batch(T0), BASE + 1, T0, 1 << 30)
     assert (len(segment.index), len(segment.time_index)) == (1, 1)
     assert must_roll(segment, LogConfig(segment_index_bytes=index_bytes), 0, header(T0), BASE + 2, 1, T0) is rolls
+
+
+@pytest.mark.parametrize("index_bytes", [60, 10 << 20])
+def test_within_its_room_a_segment_is_never_rolled(index_bytes: int) -> None:
+    """What may go in without another look, against `must_roll` at every length and age up to it; a byte or millisecond more asks again."""
+    fs = SimFileSystem(1)
+    fs.mkdir(Path("/d"))
+    segment = Segment.create(Descriptors(fs), Path("/d"), BASE, 100, T0)
+    config = LogConfig(internal_segment_bytes=1_000, segment_ms=50, segment_index_bytes=index_bytes)
+    fill(segment)
+    length, until_ms = room_of(segment, config, 7)
+    assert (length, until_ms) == (min(1_000, (index_bytes // 12 - 1) * 100), T0 + 43)
+    for number in range(1, 40):
+        size = len(batch(T0))
+        if segment.size + size > length:
+            break
+        assert not must_roll(segment, config, 7, header(until_ms), BASE + number, size, T0)
+        segment.append(batch(T0), BASE + number, T0, 1 << 30)
+    assert must_roll(segment, config, 7, header(until_ms + 1), BASE + number, 1, T0)
+    assert must_roll(segment, config, 7, header(T0), BASE + number, 1_000 - segment.size + 1, T0)

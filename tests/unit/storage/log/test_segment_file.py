@@ -11,7 +11,8 @@ from oncelog.protocol.records import HEADER_SIZE, build_batch, parse_header
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.log import segment_file
 from oncelog.storage.log.segment_file import PREALLOCATE_BYTES, SCAN_BYTES, SegmentFile, file_name
-from support.simfs import SimFile, SimFileSystem
+from oncelog.storage.memory_fs import MemoryFile
+from support.simfs import SimFileSystem
 
 FOLDER = Path("/d")
 BIG = 1 << 30
@@ -37,7 +38,7 @@ def batches(*sizes: int) -> list[bytes]:
 def holding(fs: SimFileSystem, *sizes: int, base: int = 42) -> SegmentFile:
     file = empty(fs, base)
     for batch in batches(*sizes):
-        file.write([batch], len(batch), BIG)
+        file.write(batch, BIG)
     return file
 
 
@@ -83,9 +84,9 @@ def test_bytes_behind_the_size_do_not_count(fs: SimFileSystem) -> None:
 def test_of_large_batches_only_heads_are_read(fs: SimFileSystem) -> None:
     file = holding(fs, *[100_000] * 40)
     read: list[int] = []
-    pread = SimFile.pread
+    pread = MemoryFile.pread
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SimFile, "pread", lambda self, size, offset: (read.append(size), pread(self, size, offset))[1])
+        patch.setattr(MemoryFile, "pread", lambda self, size, offset: (read.append(size), pread(self, size, offset))[1])
         assert len(list(file.heads())) == 40
     assert sum(read) < SCAN_BYTES + 40 * HEADER_SIZE
 
@@ -95,35 +96,35 @@ def test_a_failing_write_leaves_the_file_as_it_was(fs: SimFileSystem) -> None:
     before = content(fs, file)
     fs.free_bytes = 3
     with pytest.raises(OSError, match="no space"):
-        file.write([b"A" * 50, b"B" * 50], 100, BIG)
+        file.write(b"A" * 100, BIG)
     assert (content(fs, file), file.size) == (before, len(before))
     fs.free_bytes = 1 << 40
-    assert file.write([b"A", b"BC"], 3, BIG) == len(before)
+    assert file.write(b"ABC", BIG) == len(before)
     assert content(fs, file) == before + b"ABC"
 
 
 def test_space_is_reserved_ahead_for_logs_that_have_grown(fs: SimFileSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     reserved: list[int] = []
-    monkeypatch.setattr(SimFile, "allocate", lambda _self, size: reserved.append(size))
+    monkeypatch.setattr(MemoryFile, "allocate", lambda _self, size: reserved.append(size))
     file, piece = empty(fs), bytes(300_000)
     for _ in range(5):
-        file.write([piece], len(piece), BIG)
+        file.write(piece, BIG)
     assert reserved == [900_000 + PREALLOCATE_BYTES]
     small = empty(fs, 43)
     for _ in range(5):
-        small.write([piece], len(piece), 1_300_000)
+        small.write(piece, 1_300_000)
     assert reserved[1:] == [1_300_000, 1_500_000]  # no further than the segment will grow, and what is written in any case
 
 
 def test_reserved_space_is_given_back_once(fs: SimFileSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     cut: list[int] = []
-    truncate = SimFile.truncate
-    monkeypatch.setattr(SimFile, "truncate", lambda self, size: (cut.append(size), truncate(self, size))[1])
+    truncate = MemoryFile.truncate
+    monkeypatch.setattr(MemoryFile, "truncate", lambda self, size: (cut.append(size), truncate(self, size))[1])
     for trim in (SegmentFile.trim, SegmentFile.trim_sealed):
         file = empty(fs)
         trim(file)
         assert cut == []
-        file.write([bytes(2 << 20)], 2 << 20, BIG)
+        file.write(bytes(2 << 20), BIG)
         trim(file)
         trim(file)
         assert cut == [2 << 20]

@@ -30,7 +30,7 @@ def segments(fs: SimFileSystem, *bases: int) -> Segments:
         segment = Segment.create(descriptors, FOLDER, base, 4096, T0)
         data = build_batch([(T0, None, b"x")])
         data[:8] = base.to_bytes(8)
-        segment.append([data], len(data), base, T0, 1 << 30)
+        segment.append(data, base, T0, 1 << 30)
         segment.save_indexes(final=True)
         fs.write_atomic(FOLDER / f"{base:020d}.snapshot", b"x")
         found.append(segment)
@@ -132,3 +132,13 @@ def test_the_active_segment_may_be_replaced_too(fs: SimFileSystem) -> None:
     found.replace([found[1]], cleaned(fs, 10), T0, 0)
     assert found.active.size == found[1].size > 0
     assert [one.base_offset for one in found] == [0, 10]
+
+
+def test_records_that_are_lost_are_seen_in_any_segment(fs: SimFileSystem) -> None:
+    found = segments(fs, 0, 10)
+    assert not found.damaged
+    found[0].damaged_at = 5
+    assert found.damaged
+    found[0].damaged_at = None
+    found.lost_files = True
+    assert found.damaged

@@ -32,7 +32,7 @@ class Written:
             batch = build_batch(records)
             patch_offset(batch, offset, 0)
             offset += len(records) + chance.choice((0, 0, 2))  # some offsets are compacted away
-            position = self.segment.append([batch], len(batch), parse_header(batch).last_offset, T0, 1 << 30)
+            position = self.segment.append(batch, parse_header(batch).last_offset, T0, 1 << 30)
             self.batches.append((position, bytes(batch), parse_header(batch).next_offset))
 
     def expected(self, position: int, max_bytes: int, end: int, min_one: bool) -> tuple[bytes, int]:
