@@ -55,7 +55,7 @@ CLAIMS = {
         "referee/test_open_in_kafka.py::test_no_folder_was_set_aside",
     ),
     "opens a directory that Apache Kafka wrote": ("unit/storage/log/test_golden.py::test_case_4_directory_of_kafka",),
-    "within the version ranges of Apache Kafka 4.3": ("unit/tools/test_docs.py::test_no_api_claims_a_version_that_kafka_lacks",),
+    "within the version ranges of Apache Kafka 4.3": ("unit/tools/test_support_table.py::test_no_api_claims_a_version_that_kafka_lacks",),
     "everything else closes the connection": ("wire/test_framing.py::test_refused",),
     "Imports point left only": ("unit/test_layers.py::test_imports_point_left",),
     "bytes to objects and back, pure": ("unit/test_layers.py::test_pure_modules_reach_for_nothing",),

@@ -1,4 +1,4 @@
-"""The sink's bytes against the broker's own reading of them."""
+"""The sink's batches against the broker's own reading of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oncelog.protocol import primitives, records
 from oncelog.spark_jobs.sink import batch_format
-from oncelog.spark_jobs.sink.chunks import Chunk, renumbered, split
 
 
 @given(st.binary(max_size=40))
@@ -27,6 +26,8 @@ def test_slow_checksum_is_the_fast_one(data: bytes) -> None:
 
 
 HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=2)
+
+
 ROWS = st.lists(st.tuples(st.none() | st.binary(max_size=9000), st.none() | st.binary(max_size=200), HEADERS), min_size=1, max_size=20)
 
 
@@ -47,21 +48,25 @@ def test_batches_read_back(rows: list[tuple[bytes | None, bytes | None, list[bat
     assert [record.timestamp for record in read] == [1_700_000_000_000] * len(rows)
 
 
-@given(st.integers(0, 20_000), st.integers(0, 20_000), st.none() | st.binary(max_size=100), st.binary(max_size=100))
-def test_renumbering_changes_the_number_only(old: int, new: int, key: bytes | None, value: bytes) -> None:
-    assert renumbered(batch_format.encode_record(old, key, value), new) == batch_format.encode_record(new, key, value)
-
-
-@given(st.lists(st.binary(max_size=10), min_size=1, max_size=200), st.data())
-def test_a_chunk_splits_anywhere(values: list[bytes], data: st.DataObject) -> None:
-    at = data.draw(st.integers(1, len(values)))
-    whole, head, rest = (
-        b"".join(batch_format.encode_record(number, None, value) for number, value in enumerate(part))
-        for part in (values, values[:at], values[at:])
-    )
-    assert split(Chunk(len(values), whole), at) == (Chunk(at, head), Chunk(len(values) - at, rest))
-
-
 def test_unknown_codec_is_refused() -> None:
     with pytest.raises(ValueError, match="choose one of"):
         batch_format.codec_number("lzma")
+
+
+@given(st.binary(max_size=20), st.integers(1, 50))
+def test_keys_go_where_the_java_client_sends_them(key: bytes, partitions: int) -> None:
+    assert batch_format.partition_of(key, partitions) == (primitives.murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def test_the_best_codec_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert batch_format.codec_number(None) == batch_format.codec_number("zstd")
+    monkeypatch.setattr(batch_format, "COMPRESSORS", {0: bytes, batch_format.GZIP: bytes})
+    assert batch_format.codec_number(None) == batch_format.GZIP
+    with pytest.raises(ValueError, match=r"choose one of none, gzip$"):
+        batch_format.codec_number("zstd")
+
+
+@given(st.integers(0, 2**31 - 1))
+def test_signed_varints_are_the_brokers(value: int) -> None:
+    assert batch_format.varint(value) == batch_format.zigzag_varint(value) == primitives.varint(value)
+    assert batch_format.zigzag_varint(-value) == primitives.varint(-value)

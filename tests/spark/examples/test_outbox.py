@@ -1,4 +1,4 @@
-"""The examples, each as its one command; the PostgreSQL one where a server's programs are installed."""
+"""The outbox as its one command; with PostgreSQL where a server's programs are installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from oncelog.spark_jobs.examples import consume_transform_produce, delivery_semantics, outbox, saga
+from oncelog.spark_jobs.examples import outbox
 from support.process import free_port
 
 
@@ -49,23 +49,6 @@ def find_postgres() -> Path | None:
     return found[-1] if found else None
 
 
-def test_delivery_semantics(bootstrap: str, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert delivery_semantics.main(["--bootstrap-servers", bootstrap, "--seed", str(seed)]) == 0
-    rows = {
-        line.split()[0]: [int(number.replace(",", "")) for number in line.split()[1:4]] for line in capsys.readouterr().out.splitlines()[1:]
-    }
-    assert rows["at_most_once"][1] > 0
-    assert rows["at_least_once"][2] > 0
-    assert rows["exactly_once"] == [delivery_semantics.RECORDS, 0, 0]
-
-
-def test_consume_transform_produce(bootstrap: str, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert consume_transform_produce.main(["--bootstrap-servers", bootstrap, "--seed", str(seed)]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert "invoices=5000 missing=0 twice=0" in last
-    assert "crashes=3" in last
-
-
 def test_outbox_in_sqlite(bootstrap: str, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert outbox.main(["--bootstrap-servers", bootstrap, "--seed", str(seed)]) == 0
     assert "missing=0 twice_or_unknown=0" in capsys.readouterr().out
@@ -76,8 +59,3 @@ def test_outbox_in_postgres(bootstrap: str, seed: int, postgres: str, capsys: py
     printed = capsys.readouterr().out
     assert "orders=1795 rolled_back=205 events=1795 missing=0 twice_or_unknown=0" in printed
     assert "kills=8" in printed
-
-
-def test_saga(bootstrap: str, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert saga.main(["--bootstrap-servers", bootstrap, "--seed", str(seed)]) == 0
-    assert "in_between=0 repeated=0" in capsys.readouterr().out
