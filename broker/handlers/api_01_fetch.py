@@ -4,6 +4,7 @@ v5: log start. v7: sessions. v9: leader epoch. v11: rack. v12: flexible. v13: to
 Partitions are read in the request's order; the first that has anything gives at least one whole batch, after it the limits bind.
 One of many partitions is read a few in a turn of the loop.
 Answered at once with enough bytes, an error found while reading, nothing to wait for or no time to; else parked until something changes.
+A segment that has to be mended first has nothing yet, so one who asks for it is parked too (56 only when it cannot be mended).
 Of a long answer, and of any for a client with much in progress, the records are read when they are sent (`StoredRecords`).
 read_committed ends at the last stable offset and lists aborted transactions; control batches are sent, clients skip them.
 """
@@ -246,9 +247,7 @@ class _Fetch:
         if partition.last_fetched_epoch > log.leader_epoch:
             return FetchPartitionData(index, ErrorCode.OFFSET_OUT_OF_RANGE)
         try:
-            data = log.read(
-                partition.fetch_offset, limit, isolation=self.isolation, min_one_message=at_least_one, in_memory=max(in_memory, SMALL_BYTES)
-            )
+            data = log.reader.read(partition.fetch_offset, limit, self.isolation, at_least_one, max(in_memory, SMALL_BYTES), patient=True)
         except KafkaError as error:
             return FetchPartitionData(index, error.code)
         aborted = None if data.aborted is None else [(txn.producer_id, txn.first_offset) for txn in data.aborted]

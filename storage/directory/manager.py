@@ -143,7 +143,7 @@ class LogManager:
     def stop(self) -> None:
         """Orderly stop: from here on no log takes anything; the clean marker is the last that is written, if every log could be closed."""
         self._stopped = True
-        self.chores.cleaner.close()
+        self.chores.close()
         self.flusher.close()
         self.folders.rename_all()
         clean = close_logs(self.env.fs, self.data_dir, self.logs())

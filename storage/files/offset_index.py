@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
+from operator import lt
 
 ENTRY_BYTES = 8
 
@@ -51,7 +52,7 @@ class OffsetIndex:
         offsets, positions = self.offsets, self.positions
         if offsets and (offsets[0] < 0 or positions[0] < 0):
             return False
-        return all(map(int.__lt__, offsets, offsets[1:])) and all(map(int.__lt__, positions, positions[1:]))
+        return all(map(lt, offsets, offsets[1:])) and all(map(lt, positions, positions[1:]))
 
     def __len__(self) -> int:
         return len(self.offsets)

@@ -5,12 +5,25 @@ Entry: int64 timestamp, int32 last offset of the batch that had it first, minus 
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_right
+from operator import le, lt
 from struct import Struct
 
 ENTRY_BYTES = 12
 _ENTRY = Struct(">qi")
+
+
+def _columns(data: bytes) -> tuple[array[int], array[int]]:
+    """Timestamps and offsets of whole entries, without a Python object for each."""
+    words = array("i", data)
+    if sys.byteorder == "little":
+        words.byteswap()
+    halves = array("i", bytes(8 * (len(words) // 3)))
+    high = 1 if sys.byteorder == "little" else 0
+    halves[high::2], halves[1 - high :: 2] = words[::3], words[1::3]
+    return array("q", halves.tobytes()), words[2::3]
 
 
 class TimeIndex:
@@ -30,16 +43,9 @@ class TimeIndex:
         if len(data) % ENTRY_BYTES:
             return None
         index = cls(base_offset)
-        for timestamp, relative in _ENTRY.iter_unpack(data):
-            if timestamp == 0 and relative == 0 and index.timestamps:
-                break
-            index.timestamps.append(timestamp)
-            index.offsets.append(relative)
-        if len(index) == 1 and index.timestamps[0] == 0 and index.offsets[0] == 0:
-            index.timestamps, index.offsets = array("q"), array("i")
-        timestamps, offsets = index.timestamps, index.offsets
-        rising = all(map(int.__lt__, timestamps, timestamps[1:])) and all(map(int.__le__, offsets, offsets[1:]))
-        if not rising or (offsets and offsets[0] < 0):
+        count = -(-len(data.rstrip(b"\0")) // ENTRY_BYTES)
+        timestamps, offsets = index.timestamps, index.offsets = _columns(data[: count * ENTRY_BYTES])
+        if not (all(map(lt, timestamps, timestamps[1:])) and all(map(le, offsets, offsets[1:]))) or (offsets and offsets[0] < 0):
             return None
         index.saved = len(index)
         return index

@@ -57,6 +57,7 @@ class Durability:
         "_to_write",
         "durable_end",
         "on_sealed",
+        "on_settled",
         "recovery_point",
         "request",
         "unsynced_folders",
@@ -68,7 +69,8 @@ class Durability:
         self.durable_end = log.log_end_offset
         self.recovery_point = log.log_end_offset
         self.unsynced_folders: list[Path] = []
-        self.on_sealed: Callable[[], None] | None = None  # told when the recovery point has passed a segment
+        self.on_settled: Callable[[], None] | None = None  # told when a segment was sealed
+        self.on_sealed: Callable[[], None] | None = None  # and then, when the recovery point has passed it
         self._rolled: list[Segment] = []  # to be synced and sealed by the next flush
         self._sealing: tuple[Segment, ...] = ()  # a flush is sealing these
         self._tidying = False  # a flush is in its second half, or will be
@@ -164,10 +166,15 @@ class Durability:
         self.recovery_point = max(self.recovery_point, job.end_offset if left else self.durable_end)
         if left:
             self.request()
-        if sealing and self.on_sealed is not None:
-            self.on_sealed()
+        for told in (self.on_settled, self.on_sealed) if sealing else ():
+            if told is not None:
+                told()
 
     # -- what others have to leave alone
+
+    def is_settled(self, segment: Segment) -> bool:
+        """Of one that is not active: it is on disk with its indexes, and nobody writes to it."""
+        return segment not in self._rolled and segment not in self._sealing
 
     @property
     def deletable_end(self) -> int:

@@ -85,6 +85,10 @@ class Flusher(Protocol):
 
     def request(self, log: FlushTarget) -> None: ...
 
+    def aside(self, work: Callable[[], None], done: Callable[[], None]) -> None:
+        """Run `work`, which takes long and raises nothing, where no flush waits for it; then `done`, like everything else on the loop's
+        thread, by `close` at the latest."""
+
     def close(self) -> None:
         """Finish what is under way; outcomes are handed back before it returns."""
 
@@ -117,6 +121,7 @@ class ThreadFlusher:
         self._jobs: queue.SimpleQueue[tuple[FlushTarget, FlushJob] | None] = queue.SimpleQueue()
         self._done: deque[Callable[[], None]] = deque()
         self._worker: ThreadPoolExecutor | None = None
+        self._aside: ThreadPoolExecutor | None = None
         self._threads = [threading.Thread(target=self._work, name=f"oncelog-flush-{n}", daemon=True) for n in range(threads)]
         for thread in self._threads:
             thread.start()
@@ -150,6 +155,19 @@ class ThreadFlusher:
 
             self._worker = ThreadPoolExecutor(1, "oncelog-files")
         return self._worker.submit(job)
+
+    def aside(self, work: Callable[[], None], done: Callable[[], None]) -> None:
+        """On a thread of its own, one after the other: those of `offload` are waited for."""
+        if self._aside is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._aside = ThreadPoolExecutor(1, "oncelog-aside")
+
+        def run() -> None:
+            work()
+            self._tell(done)
+
+        self._aside.submit(run)
 
     def _work(self) -> None:
         while (item := self._jobs.get()) is not None:
@@ -197,8 +215,9 @@ class ThreadFlusher:
             self._jobs.put(None)
         for thread in self._threads:
             thread.join()
-        if self._worker is not None:
-            self._worker.shutdown()
+        for worker in (self._worker, self._aside):
+            if worker is not None:
+                worker.shutdown()
         self._complete_all()
 
     def _complete_all(self) -> None:

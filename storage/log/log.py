@@ -22,13 +22,14 @@ from oncelog.storage.config import LogConfig
 from oncelog.storage.env import Env
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.files.leader_epochs import LeaderEpochs
-from oncelog.storage.log import producer_snapshots, reader
+from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.durability import Durability, seal
 from oncelog.storage.log.flush import Flusher
+from oncelog.storage.log.mending import Mender, Mending
 from oncelog.storage.log.plain_append import PlainAppends
 from oncelog.storage.log.producer_checks import check_marker, check_producer
 from oncelog.storage.log.producer_state import CompletedTxn, ProducerState, ProducerStateEntry
-from oncelog.storage.log.reader import FetchData
+from oncelog.storage.log.reader import EVERYTHING, FetchData, Reader
 from oncelog.storage.log.rolling import must_roll
 from oncelog.storage.log.segment import Segment
 from oncelog.storage.log.segments import Segments
@@ -56,8 +57,6 @@ class AppendInfo:
 
 _CLIENT = AppendOrigin.CLIENT  # bound once: in Python 3.11 each look into an enum is a function call
 
-_EVERYTHING = 1 << 62  # bytes
-
 _log = logging.getLogger(__name__)
 
 
@@ -78,7 +77,7 @@ class Log:
         epochs: LeaderEpochs,
         log_start_offset: int,
         log_end_offset: int,
-        mend: reader.Mender,
+        mend: Mender,
     ) -> None:
         self.env = env
         self.folder = folder
@@ -100,7 +99,8 @@ class Log:
         self.durability = Durability(self, flusher)
         self._watchers = Watchers()
         self.jitter_ms = self._next_jitter()
-        self.reader = reader.Reader(self, mend)
+        self.mending = Mending(self, flusher, mend, self._watchers.changed)
+        self.reader = Reader(self)
         self.plain = PlainAppends(self)
         state.high_watermark_moved(self.high_watermark)
 
@@ -287,6 +287,7 @@ class Log:
         """The topic is gone: whoever still holds the log is told."""
         if self.offline is None:
             self.offline = why
+            self.mending.abandon()
             self._watchers.failed(self._offline_error)
 
     def check_online(self) -> None:
@@ -317,12 +318,9 @@ class Log:
         return self.last_stable_offset if isolation else self.high_watermark
 
     def read(
-        self, offset: int, max_bytes: int, *, isolation: IsolationLevel | int, min_one_message: bool, in_memory: int = _EVERYTHING
+        self, offset: int, max_bytes: int, *, isolation: IsolationLevel | int, min_one_message: bool, in_memory: int = EVERYTHING
     ) -> FetchData:
-        """Stored batches from the one that holds `offset`, of one segment, whole; longer than `in_memory` bytes: `StoredRecords`.
-
-        Raises KafkaError(OFFSET_OUT_OF_RANGE, 56).
-        """
+        """`Reader.read`; a segment that has to be mended is mended here, which takes long."""
         return self.reader.read(offset, max_bytes, isolation, min_one_message, in_memory)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:

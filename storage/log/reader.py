@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 from oncelog.protocol.compression import CompressionError
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import HEADER_SIZE, CorruptBatch, iter_records
-from oncelog.storage.env import Buffer, Env, FileSystem
+from oncelog.storage.env import Buffer, Env
 from oncelog.storage.files.leader_epochs import LeaderEpochs
 from oncelog.storage.files.txn_index import AbortedTxn, collect_aborted, encode_aborted
 from oncelog.storage.log import producer_snapshots, replay, whole_batches
-from oncelog.storage.log.segment import DamagedSegment, Segment
+from oncelog.storage.log.mending import Mending
+from oncelog.storage.log.segment import DamagedSegment, Doubt, Segment
 from oncelog.storage.log.segments import Segments
 from oncelog.storage.log.stored_records import StoredRecords
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 NONE = (-1, -1, -1)
+EVERYTHING = 1 << 62  # bytes
 QUICK_RECORDS = 500  # that a lookup by timestamp goes through at once
 _HINTS = 32
 
@@ -53,6 +55,7 @@ class ReadableLog(Protocol):
     folder: Path
     topic_partition: TopicPartition
     segments: Segments
+    mending: Mending
     epochs: LeaderEpochs
     leader_epoch: int
     log_start_offset: int
@@ -66,28 +69,23 @@ class ReadableLog(Protocol):
     def readable_end(self, isolation: IsolationLevel | int) -> int: ...
 
 
-class Mender(Protocol):
-    """Mends a segment of an open log whose bytes rotted since an earlier process wrote it, or keeps aside what cannot be mended, so that
-    what is whole can be read (`recovery/opening.py`)."""
-
-    def __call__(
-        self, fs: FileSystem, topic_partition: TopicPartition, segments: Sequence[Segment], segment: Segment, durable: int, log_end: int
-    ) -> None:
-        """Raises OSError."""
-
-
 class Reader:
     """Remembers where the last reads ended: a consumer that follows needs no search."""
 
-    def __init__(self, log: ReadableLog, mend: Mender) -> None:
+    def __init__(self, log: ReadableLog) -> None:
         self._log = log
-        self._mend_segment = mend
         self._hints: OrderedDict[int, tuple[Segment, int]] = OrderedDict()
         self._end: tuple[int, Segment, int] | None = None
         self._replaced = 0
         self._vouched: dict[int, tuple[int, int]] | None = None
 
-    def read(self, offset: int, max_bytes: int, isolation: IsolationLevel | int, min_one_message: bool, in_memory: int) -> FetchData:
+    def read(
+        self, offset: int, max_bytes: int, isolation: IsolationLevel | int, min_one_message: bool, in_memory: int, *, patient: bool = False
+    ) -> FetchData:
+        """Stored batches from the one that holds `offset`, of one segment, whole; longer than `in_memory` bytes: `StoredRecords`.
+
+        `patient`: nothing is read while the segment has to be mended, and a change is told when it is. Raises KafkaError(1, 56).
+        """
         log = self._log
         if log.offline is not None:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log for partition {log.topic_partition} is offline: {log.offline}")
@@ -108,25 +106,18 @@ class Reader:
                 if isolation and found is not None:  # no list where nothing but the first batch's length stands in the way, as in Kafka
                     listed = bool(data) or max_bytes <= 0
                     aborted = self._aborted(offset, max(next_offset, self._upper_bound(found[0], beyond))) if listed else None
+            except DamagedSegment as damage:
+                if log.mending.begin(damage, here=not patient):
+                    continue
+                if not patient:
+                    self._refuse(damage)
+                data, aborted = b"", [] if isolation else None
             except OSError as error:
-                self._mend(error)
-            else:
-                return FetchData(data, log.high_watermark, log.last_stable_offset, log.log_start_offset, aborted)
+                self._refuse(error)
+            return FetchData(data, log.high_watermark, log.last_stable_offset, log.log_start_offset, aborted)
 
-    def _mend(self, error: OSError) -> None:
-        """What rotted on the disk is mended or taken out, then the caller may try again. Raises KafkaError(56) when that is no help."""
-        log = self._log
-        if isinstance(error, DamagedSegment) and error.segment.trusted_from > 0:
-            _log.error("damage found while reading partition=%s error=%s", log.topic_partition, error)
-            try:
-                self._mend_segment(
-                    log.env.fs, log.topic_partition, list(log.segments), error.segment, log.high_watermark, log.log_end_offset
-                )
-                log.segments.replaced += 1
-                return
-            except OSError as problem:
-                error = problem
-        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while reading {log.topic_partition}: {error}") from error
+    def _refuse(self, error: OSError) -> NoReturn:
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while reading {self._log.topic_partition}: {error}") from error
 
     def _read(
         self, segment: Segment, position: int, end: int, max_bytes: int, min_one_message: bool, in_memory: int
@@ -195,13 +186,19 @@ class Reader:
         found.sort(key=lambda entry: entry.first_offset)
         return found
 
-    def check_txn_indexes(self) -> None:
-        """Make sure that no aborted transaction is missing from an index, before the cleaner believes them. Raises OSError."""
-        for segment in self._log.segments:
-            self.checked_aborted(segment)
+    def txn_indexes_are_checked(self) -> bool:
+        """May the cleaner believe them: is no aborted transaction missing? What is not known yet is seen to. Raises OSError."""
+        for segment in list(self._log.segments):
+            try:
+                self.checked_aborted(segment)
+            except DamagedSegment as damage:
+                if not self._log.mending.begins(damage):
+                    return False
+        return True
 
     def checked_aborted(self, segment: Segment) -> list[AbortedTxn]:
-        """The segment's index, compared with the abort markers unless the voucher knows it: a lost entry would show aborted records."""
+        """The segment's index, if it was compared with the abort markers or the voucher knows it: a lost entry would show aborted records.
+        Raises DamagedSegment when it was not, OSError."""
         if segment.txn_index_checked:
             return segment.aborted
         if self._vouched is None:
@@ -211,8 +208,7 @@ class Reader:
         if self._vouched.get(segment.base_offset, (0, -1)) == (len(data), crc32c(data)):
             segment.txn_index_checked = True
             return entries
-        self.check_aborted(segment)
-        return segment.aborted
+        raise DamagedSegment(segment, 0, "aborted transactions not compared", Doubt.ABORTED)
 
     def check_aborted(self, segment: Segment, found: list[AbortedTxn] | None = None) -> None:
         """Compare the segment's index with its markers, and write it again where it is wrong. Raises OSError."""
@@ -240,8 +236,11 @@ class Reader:
         while True:
             try:
                 found = yield from (self._max_timestamp() if timestamp == MAX_TIMESTAMP else self._by_timestamp(timestamp))
+            except DamagedSegment as damage:
+                if not self._log.mending.begin(damage):
+                    self._refuse(damage)  # the client asks again; requests behind this one would wait with it
             except OSError as error:
-                self._mend(error)
+                self._refuse(error)
             except _SegmentGone:
                 pass  # look again
             else:

@@ -1,16 +1,17 @@
 """One segment of a log: the `.log` file (`segment_file.py`) with its indexes, read by offset and by timestamp (Kafka's `LogSegment`).
 
-Indexes are loaded when first needed and never trusted: an offset entry must lead to the batch it names, else the index is built again
-from the batch headers. New entries stay in memory until the segment is sealed or closed; after a crash the segment is read again anyway.
+Indexes are loaded when first needed and never trusted: an offset entry must lead to the batch it names, and the last of them near the
+end of the file. What contradicts itself is told by DamagedSegment, and mended elsewhere (`mending.py`), as that takes long. New entries
+stay in memory until the segment is sealed or closed; after a crash the segment is read again anyway.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 from pathlib import Path
 from struct import Struct
-from typing import NamedTuple
+from typing import NoReturn
 
 from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, parse_header
@@ -23,6 +24,7 @@ from oncelog.storage.files.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from oncelog.storage.files.time_index import TimeIndex
 from oncelog.storage.files.txn_index import ENTRY_BYTES as TXN_ENTRY_BYTES
 from oncelog.storage.files.txn_index import AbortedTxn, encode_aborted, parse_aborted
+from oncelog.storage.log.index_draft import IndexDraft
 from oncelog.storage.log.segment_file import SCAN_BYTES, SegmentFile
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
@@ -32,21 +34,21 @@ _WALK = Struct(">qi11xi")  # base offset, batch length, last offset delta
 _log = logging.getLogger(__name__)
 
 
+class Doubt(Enum):
+    """What of a segment has to be looked at again."""
+
+    BATCHES = "batches"
+    INDEXES = "indexes"  # offset and time index: the batch headers tell
+    ABORTED = "aborted"  # the .txnindex, which was not compared with the markers yet
+
+
 class DamagedSegment(OSError):
     """Bytes that were once whole are no batches any more, or an index and the batches contradict each other."""
 
-    def __init__(self, segment: Segment, position: int, why: str = "no whole batch") -> None:
+    def __init__(self, segment: Segment, position: int, why: str = "no whole batch", doubt: Doubt = Doubt.BATCHES) -> None:
         super().__init__(f"{why} at position {position} of {segment.log_path}")
         self.segment = segment
-
-
-class StoredBatch(NamedTuple):
-    """What an index needs to know of a batch."""
-
-    position: int
-    size: int
-    last_offset: int
-    max_timestamp: int
+        self.doubt = doubt
 
 
 class Segment(SegmentFile):
@@ -62,6 +64,7 @@ class Segment(SegmentFile):
         "damaged_at",
         "epochs",
         "index_interval_bytes",
+        "indexes_made",
         "max_timestamp",
         "max_timestamp_offset",
         "trusted_from",
@@ -81,6 +84,7 @@ class Segment(SegmentFile):
         self.was_cut = False
         self.damaged_at: int | None = None  # the last of the offsets from which on batches had to be taken out
         self.epochs: LeaderEpochs | None = None  # what an earlier process wrote has these
+        self.indexes_made = False  # from the batches, by this process
         self.trusted_from = size  # bytes from here on were written or checked by this process
         self.walked_to = 0  # and those below here were looked at when they were first read
         self._first_timestamp: int | None = None
@@ -114,23 +118,30 @@ class Segment(SegmentFile):
 
     @property
     def index(self) -> OffsetIndex:
+        """Raises OSError, DamagedSegment."""
         if self._index is None:
-            self._index = OffsetIndex.parse(self._read_or_empty(".index"), self.base_offset, self.size)
-            if self._index is None or (self.size > 0 and not self.leads_to(*self._last_entry())):
-                self.rebuild_indexes("offset index is damaged")
-        assert self._index is not None
+            index = OffsetIndex.parse(self._read_or_empty(".index"), self.base_offset, self.size)
+            if index is None or not self._reaches_end(index):
+                raise DamagedSegment(self, 0, "offset index is missing or damaged", Doubt.INDEXES)
+            self._index = index
         return self._index
 
     @property
     def time_index(self) -> TimeIndex:
+        """Raises OSError, DamagedSegment."""
         if self._time_index is None:
             index = TimeIndex.parse(self._read_or_empty(".timeindex"), self.base_offset)
             if index is None or (self.size > 0 and not (len(index) and self._seems_to_hold(*index.last))):
-                self.rebuild_indexes("time index is missing or damaged")
-            else:
-                self._time_index = index
-        assert self._time_index is not None
+                raise DamagedSegment(self, 0, "time index is missing or damaged", Doubt.INDEXES)
+            self._time_index = index
         return self._time_index
+
+    def _reaches_end(self, index: OffsetIndex) -> bool:
+        """The last entry leads to its batch, and no batch behind that should have had another."""
+        entry = self._last_entry(index)
+        return self.size == 0 or (
+            self.leads_to(*entry) and all(at - entry[0] <= self.index_interval_bytes for at, _ in self.headers(entry[0]))
+        )
 
     @property
     def aborted(self) -> list[AbortedTxn]:
@@ -171,40 +182,26 @@ class Segment(SegmentFile):
 
     def index_headers(self) -> None:
         """Offset and time index from the batch headers, which must follow each other up to the end. Raises OSError, DamagedSegment."""
-        self.fill_indexes(self._in_order())
-
-    def _in_order(self) -> Iterator[StoredBatch]:
+        draft = IndexDraft(self.base_offset, self.index_interval_bytes)
         expected, position = self.base_offset, 0
         for at, head in self.heads():
             header = parse_header(head)
             if header.magic != CURRENT_MAGIC or not expected <= header.base_offset <= header.last_offset:
                 raise DamagedSegment(self, at)
-            yield StoredBatch(at, header.size_bytes, header.last_offset, header.max_timestamp)
+            draft.add(at, header.size_bytes, header.last_offset, header.max_timestamp)
             expected, position = header.next_offset, at + header.size_bytes
         if position < self.size:
             raise DamagedSegment(self, position)
+        self.take_indexes(draft)
 
-    def led_astray(self, position: int, why: str) -> None:
-        """Whether the index lies or the batch does only a look at all batches tells, unless this process wrote or checked them.
-        Raises OSError, DamagedSegment."""
-        if position < self.trusted_from:
-            raise DamagedSegment(self, position, why)
-        self.rebuild_indexes(why)
+    def led_astray(self, position: int, why: str) -> NoReturn:
+        """Whether the index lies or the batch does only a look at all batches tells, unless this process wrote or checked them."""
+        raise DamagedSegment(self, position, why, Doubt.BATCHES if position < self.trusted_from else Doubt.INDEXES)
 
-    def fill_indexes(self, batches: Iterable[StoredBatch]) -> None:
-        """Begin both indexes again and put `batches`, which are all that the segment has, in by the rule of `append`."""
-        index, time_index = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
-        since, newest, newest_offset = 0, -1, self.base_offset
-        for position, size, last_offset, max_timestamp in batches:
-            if max_timestamp > newest:
-                newest, newest_offset = max_timestamp, last_offset
-            if since > self.index_interval_bytes:
-                index.append(last_offset, position)
-                time_index.maybe_append(newest, newest_offset)
-                since = 0
-            since += size
-        self._index, self._time_index = index, time_index
-        self.bytes_since_index, self.max_timestamp, self.max_timestamp_offset = since, newest, newest_offset
+    def take_indexes(self, draft: IndexDraft) -> None:
+        """In place of what there is: `draft` was given all batches of the segment."""
+        self._index, self._time_index, self.indexes_made = draft.index, draft.time_index, True
+        self.bytes_since_index, self.max_timestamp, self.max_timestamp_offset = draft.since, draft.newest, draft.newest_offset
 
     def save_indexes(self, *, final: bool, sync: bool = False) -> None:
         """Write what the files lack; `final` adds the last time entry and trims both to their entries. Raises OSError."""
@@ -216,7 +213,7 @@ class Segment(SegmentFile):
         ):
             if index is None:
                 continue
-            file = self.descriptors.fs.open(self.path(suffix), create=True)
+            file = self.descriptors.fs.open(self.written_to(suffix), create=True)
             try:
                 data = index.encode(index.saved)
                 if data:
@@ -228,6 +225,10 @@ class Segment(SegmentFile):
                 index.saved = len(index)
             finally:
                 file.close()
+
+    def written_to(self, suffix: str) -> Path:
+        """Where `save_indexes` writes."""
+        return self.path(suffix)
 
     @property
     def indexes_loaded(self) -> bool:
@@ -270,12 +271,9 @@ class Segment(SegmentFile):
         except FileNotFoundError:
             return b""
 
-    def _last_entry(self) -> tuple[int, int]:
+    def _last_entry(self, index: OffsetIndex) -> tuple[int, int]:
         """(position, last offset)"""
-        assert self._index is not None
-        if not len(self._index):
-            return 0, -1
-        return self._index.positions[-1], self.base_offset + self._index.offsets[-1]
+        return (index.positions[-1], self.base_offset + index.offsets[-1]) if len(index) else (0, -1)
 
     def leads_to(self, position: int, last_offset: int) -> bool:
         """True when the batch at `position` ends at `last_offset` (-1: the first batch of the file)."""
@@ -288,9 +286,11 @@ class Segment(SegmentFile):
         return header.last_offset == last_offset and header.magic == CURRENT_MAGIC
 
     def _seems_to_hold(self, timestamp: int, offset: int) -> bool:
-        """As `_holds`; where the way to the batch is damaged a reader will come upon that, and whoever appends is not to be stopped."""
+        """As `_holds`, of the largest timestamp; where the way to the batch is damaged a reader will come upon that, and whoever appends is
+        not to be stopped."""
         try:
-            return self._holds(timestamp, offset)
+            tail = self.headers(self._last_entry(self.index)[0])
+            return self._holds(timestamp, offset) and all(header.max_timestamp <= timestamp for _, header in tail)
         except DamagedSegment:
             return True
 
@@ -305,7 +305,7 @@ class Segment(SegmentFile):
     def append(self, batch: Buffer, last_offset: int, max_timestamp: int, limit_bytes: int) -> int:
         """Write one batch at the end; its position. Raises OSError, then the file is as long as before.
 
-        The indexes get their entries by the rule of `LogSegment.append`.
+        The indexes, which are in memory by then, get their entries by the rule of `LogSegment.append`.
         """
         position = self.write(batch, limit_bytes)
         if self.max_timestamp is None:
@@ -319,24 +319,18 @@ class Segment(SegmentFile):
         self.bytes_since_index += self.size - position
         return position
 
-    def resume(self, tail: Sequence[StoredBatch]) -> None:
-        """Go on behind the batches of `tail`, the first of which is the one of the last index entry."""
-        self.bytes_since_index = sum(batch.size for batch in tail)
-        for batch in tail:
-            if batch.max_timestamp > self.largest_timestamp:
-                self.max_timestamp, self.max_timestamp_offset = batch.max_timestamp, batch.last_offset
+    def resume(self, tail: IndexDraft) -> None:
+        """Go on behind the batches that `tail` was given, from the one of the last index entry on. Raises OSError, DamagedSegment."""
+        if tail.newest > self.largest_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = tail.newest, tail.newest_offset
+        self.bytes_since_index = tail.since
 
     # -- reading
 
     def locate(self, offset: int) -> int | None:
         """Position of the first batch whose last offset is >= `offset`; None when all are below. Raises OSError, DamagedSegment."""
-        found = self._locate(offset)
-        return self._locate(offset) if found == -1 else found
-
-    def _locate(self, offset: int) -> int | None:
-        """-1 when the index led astray and was built again."""
         indexed, position = self.index.floor(offset)
-        first, before = True, -1
+        entry, first, before = position, True, -1
         window_bytes = _WINDOW_BYTES
         while position + HEADER_SIZE <= self.size:
             window = self.read_at(position, window_bytes)
@@ -346,7 +340,6 @@ class Segment(SegmentFile):
                 if first:
                     if indexed >= 0 and (base + delta != indexed or window[start + 16] != CURRENT_MAGIC):
                         self.led_astray(position, "an offset entry leads to another batch")
-                        return -1
                     first = False
                 if base + delta >= offset:
                     if base > offset:
@@ -356,6 +349,10 @@ class Segment(SegmentFile):
                     raise DamagedSegment(self, position + start)
                 before = position + start
                 start += length + LOG_OVERHEAD
+            if start == 0:
+                raise DamagedSegment(self, position, "the file ends")
+            if before - entry > self.index_interval_bytes:
+                self.led_astray(before, "an offset entry is missing")
             position += start
             window_bytes = _WINDOW_BYTES if start > window_bytes else SCAN_BYTES
         self._check_before_gap(before)
@@ -378,7 +375,6 @@ class Segment(SegmentFile):
         found, offset = self.time_index.floor(timestamp)
         if found >= 0 and not self._holds(found, offset):
             self.led_astray(0, "a time entry leads to another batch")
-            offset = self.time_index.floor(timestamp)[1]
         return offset
 
     @property

@@ -73,6 +73,8 @@ class SegmentFile:
                     return
                 yield position + start, window[start : start + HEADER_SIZE]
                 start += size
+            if start == 0:
+                return
             position += start
             want = SCAN_BYTES if size < _LARGE_BATCH_BYTES else HEADER_SIZE
 
@@ -153,6 +155,8 @@ class SegmentFile:
                 begin, end = what
                 while begin < end:
                     piece = self.read_at(begin, min(SCAN_BYTES, end - begin))
+                    if not piece:
+                        raise OSError(f"{self.log_path} ends at {begin}, where batches were")
                     written += file.pwrite([piece], written)
                     begin += len(piece)
             file.datasync()

@@ -78,12 +78,18 @@ class Segments:
         for segment in old:
             if segment.base_offset != new.base_offset:
                 producer_snapshots.discard(self._fs, self._folder, segment.base_offset)
-        cleaned = Segment(self._descriptors, self._folder, new.base_offset, new.size, old[0].index_interval_bytes)
+        cleaned = Segment(self._descriptors, self._folder, new.base_offset, new.size, new.index_interval_bytes)
         cleaned.txn_index_checked = True
         cleaned.trusted_from = 0
         gone = {id(segment) for segment in old}
         rest = [segment for segment in self._segments if id(segment) not in gone]
         self._set(sorted([*rest, cleaned], key=lambda segment: segment.base_offset))
+        self.replaced += 1
+
+    def exchange(self, old: Segment, new: Segment) -> None:
+        """Put `new`, which is the same files mended, in place of `old`."""
+        slot = next(slot for slot, segment in enumerate(self._segments) if segment is old)
+        self._segments[slot] = new
         self.replaced += 1
 
     def purge(self, now_ms: int) -> None:

@@ -30,7 +30,7 @@ class CleanedSegment:
         self.size = 0
         self._fs = fs
         self._folder = folder
-        self._interval = index_interval_bytes
+        self.index_interval_bytes = index_interval_bytes
         self._buffers: list[Buffer] = []
         self._buffered = 0
         self._since_entry = 0
@@ -47,7 +47,7 @@ class CleanedSegment:
         position = self.size + self._buffered
         if max_timestamp > self._max_timestamp:
             self._max_timestamp, self._max_offset = max_timestamp, header.last_offset
-        if self._since_entry > self._interval:
+        if self._since_entry > self.index_interval_bytes:
             self._index.append(header.last_offset, position)
             self._time_index.maybe_append(self._max_timestamp, self._max_offset)
             self._since_entry = 0

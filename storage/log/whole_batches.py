@@ -51,7 +51,10 @@ def records(
 def _read(segment: Segment, position: int, max_bytes: int, end_position: int, *, min_one_message: bool) -> tuple[bytes, int]:
     data = segment.read_at(position, min(max_bytes, end_position - position))
     if len(data) < HEADER_SIZE:
-        data = segment.read_at(position, min(HEADER_SIZE, end_position - position)) if min_one_message else b""
+        wanted = min(HEADER_SIZE, end_position - position, segment.size - position)
+        data = segment.read_at(position, wanted) if min_one_message else b""
+        if min_one_message and len(data) < wanted:
+            raise DamagedSegment(segment, position, "the file ends")
         if len(data) < HEADER_SIZE:
             return b"", -1
     base, length, delta = _WALK.unpack_from(data)
@@ -87,7 +90,6 @@ def _last_whole(segment: Segment, data: bytes, position: int) -> tuple[int, int]
     start = max(at - position, 0)
     if 0 < start <= len(data) - HEADER_SIZE and not _ends_at(data, start, indexed):
         segment.led_astray(at, "an offset entry leads to another batch")
-        return _walk(data)
     start, next_offset = _walk(data, start)
     if next_offset < 0 and start > 0:  # the indexed batch itself is cut: walk from the front
         return _walk(data)

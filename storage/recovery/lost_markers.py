@@ -19,6 +19,7 @@ from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.producer_state import unpack_entry
 from oncelog.storage.log.replay import replay_batch, state_at
 from oncelog.storage.log.segment import Segment
+from oncelog.storage.log.segment_file import SCAN_BYTES
 
 _PRODUCER_AT = 43
 _MARKER = Struct(">qi9xh20xqh")  # base offset, length, attributes, producer id, epoch
@@ -115,18 +116,17 @@ class LostMarkers:
         behind = resumed if hole.resumed >= 0 or self._sealed else _FAR
         aborted = [entry for entry in self._aborted if hole.first <= entry.last_offset < resumed]
         opened = {producer_id: (epoch, first) for producer_id, epoch, first in self._state.open_transactions()}
-        raw = self._segment.read_at(hole.position, hole.end - hole.position)
         later = self._later(hole, {entry.producer_id for entry in aborted} | opened.keys())
         taken = {entry.last_offset for entry in aborted}
         lost = []
         for entry in aborted:
-            claimed = _claim(raw, entry.producer_id, hole.first, resumed)
+            claimed = _claim(self._segment, hole, entry.producer_id, resumed)
             epoch = self._epoch(entry.producer_id, claimed, later.get(entry.producer_id, ()))
             lost.append(_Lost(entry.last_offset, entry.producer_id, epoch, False))
         for producer_id, (_, first) in opened.items():
             if any(entry.producer_id == producer_id for entry in aborted):
                 continue
-            claimed = _claim(raw, producer_id, hole.first, resumed)
+            claimed = _claim(self._segment, hole, producer_id, resumed)
             seen = later.get(producer_id, ())
             offset = claimed.offset if claimed is not None and claimed.offset not in taken else _last_free(hole.first, behind, taken)
             if offset is not None and (claimed is not None or self._ended(producer_id, first, hole.first, resumed, seen)):
@@ -177,17 +177,18 @@ class LostMarkers:
         return still_open is None or still_open >= max(begin, first + 1)
 
 
-def _claim(raw: bytes, producer_id: int, first: int, resumed: int) -> _Seen | None:
+def _claim(segment: Segment, hole: Hole, producer_id: int, resumed: int) -> _Seen | None:
     """What a damaged marker still says of itself."""
     wanted = producer_id.to_bytes(8, "big", signed=True)
-    at = raw.find(wanted)
-    while at >= 0:
-        begin = at - _PRODUCER_AT
-        if begin >= 0 and begin + _MARKER.size <= len(raw):
-            offset, length, attributes, _, epoch = _MARKER.unpack_from(raw, begin)
-            if attributes & _MARKER_BITS == _MARKER_BITS and length == MARKER_SIZE_BYTES - LOG_OVERHEAD and first <= offset < resumed:
+    for position in range(hole.position, hole.end, SCAN_BYTES):
+        raw = segment.read_at(position, min(SCAN_BYTES + _MARKER.size, hole.end - position))
+        at = raw.find(wanted, _PRODUCER_AT)
+        while at >= 0 and at - _PRODUCER_AT + _MARKER.size <= len(raw):
+            offset, length, attributes, _, epoch = _MARKER.unpack_from(raw, at - _PRODUCER_AT)
+            is_marker = attributes & _MARKER_BITS == _MARKER_BITS and length == MARKER_SIZE_BYTES - LOG_OVERHEAD
+            if is_marker and hole.first <= offset < resumed:
                 return _Seen(offset, epoch, True)
-        at = raw.find(wanted, at + 1)
+            at = raw.find(wanted, at + 1)
     return None
 
 

@@ -26,7 +26,7 @@ from oncelog.storage.log.flush import Flusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.log.producer_state import ProducerState
 from oncelog.storage.log.replay import read_back, state_at
-from oncelog.storage.log.segment import Segment
+from oncelog.storage.log.segment import DamagedSegment, Segment
 from oncelog.storage.log.segment_file import file_name
 from oncelog.storage.recovery.epochs import load_epochs, settle_epochs
 from oncelog.storage.recovery.index_sanity import last_told, look_at_indexes
@@ -158,15 +158,34 @@ def new_log(
 
 
 def mend(
-    fs: FileSystem, topic_partition: TopicPartition, segments: Sequence[Segment], segment: Segment, durable: int, log_end: int
-) -> None:
-    """While the log is open: the reader's `Mender`. Raises OSError."""
+    fs: FileSystem,
+    topic_partition: TopicPartition,
+    segments: Sequence[Segment],
+    segment: Segment,
+    durable: int,
+    log_end: int,
+    *,
+    indexes_only: bool,
+) -> Callable[[], None] | None:
+    """While the log is open: its `Mender`. Raises OSError."""
+    if indexes_only:
+        try:
+            segment.index_headers()
+            segment.save_indexes(final=True, sync=True)
+            return None
+        except DamagedSegment as damage:
+            if segment.trusted_from == 0:
+                raise
+            _log.error("damage found while building indexes partition=%s error=%s", topic_partition, damage)
     markers = partial(markers_again, fs, segments, log_end=log_end)
     following = next((one.base_offset for one in segments if one.base_offset > segment.base_offset), log_end)
     end = check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers, following=following)
-    segment.save_indexes(final=True)
-    if segment.was_cut and end < following:
-        tell_missing(fs, segment.folder, topic_partition, read_missing(fs, segment.folder), [(end, following)])
+    segment.save_indexes(final=True, sync=True)
+    return partial(_tell_lost_end, fs, segment.folder, topic_partition, (end, following)) if segment.was_cut and end < following else None
+
+
+def _tell_lost_end(fs: FileSystem, folder: Path, topic_partition: TopicPartition, lost: tuple[int, int]) -> None:
+    tell_missing(fs, folder, topic_partition, read_missing(fs, folder), [lost])
 
 
 # -- files
@@ -350,9 +369,15 @@ def _end_of_sealed(segment: Segment) -> int:
 def _trusted_tail(segment: Segment) -> tuple[int, int] | None:
     """(position, last offset) of the last index entry when it leads to that batch; None: the whole segment must be read."""
     look = look_at_indexes(segment)
-    if look.fault is None:
-        return look.tail
-    _log.warning("indexes rebuilt segment=%s reason=%s", segment.log_path, look.fault)
+    fault = look.fault
+    if look.tail is not None and fault is None:
+        try:
+            if segment.largest_timestamp >= -1:  # it is asked for, now that it can be mended
+                return look.tail
+        except DamagedSegment as damage:
+            fault = str(damage)
+    if fault is not None:
+        _log.warning("indexes rebuilt segment=%s reason=%s", segment.log_path, fault)
     return None
 
 

@@ -17,13 +17,16 @@ from struct import Struct
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
-from oncelog.storage.log.segment import MAX_RELATIVE_OFFSET, Segment, StoredBatch
+from oncelog.storage.log.index_draft import IndexDraft
+from oncelog.storage.log.segment import MAX_RELATIVE_OFFSET, Segment
 from oncelog.storage.recovery.lost_markers import Hole
 
 _FRONT = Struct(">qiib")
 _LOOKS_LIKE_A_BATCH = re.compile(rb"(?=\x00\x00.{6}[\x00-\x06].{3}\x00.{3}\x02)", re.DOTALL)
-_CHUNK = 4 << 20
+_CHUNK = 256 << 10  # between two reads a thread that mends keeps Python's lock
 _FIRST_CHUNK = 64 << 10
+_SEARCHED = 64 << 10  # searching such bytes, all zero, takes 4 ms
+_TORN_ZEROS = 4 << 20
 _QUICK = Struct(">qiibI2xi8xq")  # base offset, length, leader epoch, magic, CRC, last offset delta, largest timestamp
 
 _log = logging.getLogger(__name__)
@@ -78,7 +81,7 @@ def check_segment(
             known = parse_header(segment.read_at(position, HEADER_SIZE))
             walk.next_offset, walk.epoch = known.base_offset, known.partition_leader_epoch
     begin = segment.trusted_from = position
-    good: list[StoredBatch] = []
+    good = IndexDraft(segment.base_offset, segment.index_interval_bytes)
     while position < size:
         position = _walk_on(walk, position, good)
         if position >= size:
@@ -96,7 +99,7 @@ def check_segment(
                 break
             position = stop
             continue
-        good.append(StoredBatch(position, header.size_bytes, header.last_offset, header.max_timestamp))
+        good.add(position, header.size_bytes, header.last_offset, header.max_timestamp)
         walk.next_offset, walk.epoch, walk.last_crc = header.next_offset, header.partition_leader_epoch, header.crc
         position += header.size_bytes
     if walk.next_offset < following and not (walk.holes and walk.holes[-1].end == size):
@@ -110,14 +113,14 @@ def check_segment(
         if begin or walk.holes:
             segment.index_headers()
         else:
-            segment.fill_indexes(good)
+            segment.take_indexes(good)
         segment.txn_index_checked = False
     else:
         segment.resume(good)
     return walk.next_offset
 
 
-def _walk_on(walk: _Walk, position: int, good: list[StoredBatch]) -> int:
+def _walk_on(walk: _Walk, position: int, good: IndexDraft) -> int:
     """Over batches that are right and follow each other without any gap, quickly; where it stops the careful look has to begin."""
     segment = walk.segment
     expected, epoch, crc = walk.next_offset, walk.epoch, walk.last_crc
@@ -134,7 +137,7 @@ def _walk_on(walk: _Walk, position: int, good: list[StoredBatch]) -> int:
                 break
             if delta < 0 or last > highest or crc32c(window[at + CRC_START : end]) != crc_there:
                 break
-            good.append(StoredBatch(position + at, end - at, last, max_timestamp))
+            good.add(position + at, end - at, last, max_timestamp)
             expected, crc, at = last + 1, crc_there, end
         walk.next_offset, walk.last_crc = expected, crc
         position += at
@@ -183,6 +186,8 @@ def _crc_holds(segment: Segment, position: int, size: int, crc: int) -> bool:
     at, end = position + CRC_START, position + size
     while at < end:
         piece = segment.read_at(at, min(_CHUNK, end - at))
+        if not piece:
+            return False
         value = crc32c(piece, value)
         at += len(piece)
     return value == crc
@@ -213,12 +218,12 @@ def _find_good(walk: _Walk, position: int) -> int | None:
     """The next place at which a whole and right batch stands."""
     segment = walk.segment
     while position + HEADER_SIZE <= segment.size:
-        window = segment.read_at(position, _CHUNK + 17)
+        window = segment.read_at(position, _SEARCHED + 17)
         for match in _LOOKS_LIKE_A_BATCH.finditer(window):
             header = _plausible(walk, position + match.start())
             if header is not None:
                 return position + match.start()
-        position += _CHUNK
+        position += _SEARCHED
     return None
 
 
@@ -318,7 +323,7 @@ def _is_torn(segment: Segment, position: int) -> bool:
     header = parse_header(segment.read_at(position, HEADER_SIZE))
     if header.magic == CURRENT_MAGIC and rest < header.size_bytes < 1 << 30 and header.partition_leader_epoch >= 0:
         return True
-    return rest <= _CHUNK and not any(segment.read_at(position, rest))
+    return rest <= _TORN_ZEROS and segment.read_at(position, rest).count(0) == rest
 
 
 def _pieces(holes: Sequence[Hole], markers: Sequence[Sequence[bytes]], size: int) -> Iterator[tuple[int, int] | bytes]:

@@ -16,6 +16,7 @@ from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files import checkpoints
 from oncelog.storage.log.flush import Offload
 from oncelog.storage.log.log import Log
+from oncelog.storage.log.segment import DamagedSegment
 from oncelog.storage.upkeep.compaction.driver import LogCleaner
 from oncelog.storage.upkeep.retention import pass_old_segments, remove_passed_segments
 
@@ -117,14 +118,20 @@ class Chores:
             log = self._queue.popleft()
             if log.offline is None:
                 log.maintain(now_ms)
-                if pass_old_segments(log, now_ms):
-                    self._passed.append(log)
+                self._pass_old_segments(log, now_ms)
         if self._passed and self._starts_are_on_disk():
             for log in self._passed:
                 if log.offline is None:
                     remove_passed_segments(log, now_ms)
             self._passed.clear()
         self._clean(now_ms)
+
+    def _pass_old_segments(self, log: Log, now_ms: int) -> None:
+        try:
+            if pass_old_segments(log, now_ms):
+                self._passed.append(log)
+        except DamagedSegment as damage:  # how old a segment is will be known in the next round
+            log.mending.begins(damage)
 
     def _starts_are_on_disk(self) -> bool:
         """Write the log starts before what they passed is removed: after a crash it must not look lost. Raises OSError."""
@@ -141,8 +148,7 @@ class Chores:
         compacted = [log for log in _compacted(self._directory.logs()) if log.offline is None and len(log.segments) > 1]
         if not compacted:
             return
-        for log in compacted:
-            log.reader.check_txn_indexes()
+        compacted = [log for log in compacted if log.reader.txn_indexes_are_checked()]
         if self._first_dirty is None:
             self._first_dirty = self._cleaner_offsets()
         if self.cleaner.looks_for_work:  # it never goes beyond what is durable now, and recovery has to know how far that was
@@ -156,6 +162,12 @@ class Chores:
         if found is None and fs.exists(path):
             checkpoints.write_offsets(fs, path, {})
         return found or {}
+
+    def close(self) -> None:
+        """Give up what takes long; nothing of it is left behind."""
+        self.cleaner.close()
+        for log in self._directory.logs():
+            log.mending.abandon()
 
     def _cleaned(self, topic_partition: TopicPartition, first_dirty_offset: int) -> None:
         assert self._first_dirty is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from oncelog.storage.log.flush import FlushTarget
@@ -17,9 +18,19 @@ class LaterFlusher:
 
     def __init__(self) -> None:
         self.wanted: list[FlushTarget] = []
+        self.set_aside: list[tuple[Callable[[], None], Callable[[], None]]] = []
 
     def request(self, log: FlushTarget) -> None:
         self.wanted.append(log)
+
+    def aside(self, work: Callable[[], None], done: Callable[[], None]) -> None:
+        self.set_aside.append((work, done))
+
+    def work_aside(self) -> None:
+        """What is aside is done, and told."""
+        while self.set_aside:
+            for part in self.set_aside.pop(0):
+                part()
 
     def flush(self) -> None:
         from oncelog.storage.log.flush import flush_now
@@ -30,6 +41,7 @@ class LaterFlusher:
 
     def close(self) -> None:
         self.flush()
+        self.work_aside()
 
 
 def sim(seed: int) -> tuple[Kit, SimFileSystem, LaterFlusher]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
+from collections.abc import Callable
 
 from oncelog.protocol.errors import KafkaError
 from oncelog.storage.directory.manager import LogManager
@@ -28,6 +29,10 @@ class InlineFlusher:
 
     def request(self, log: FlushTarget) -> None:
         flush_now(log)
+
+    def aside(self, work: Callable[[], None], done: Callable[[], None]) -> None:
+        work()
+        done()
 
     def close(self) -> None:
         """Nothing is ever under way."""

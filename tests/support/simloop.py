@@ -121,13 +121,17 @@ class StepFlusher:
         self._ran: dict[FlushTarget, tuple[FlushJob, OSError | None]] = {}
         self._untidy: dict[FlushTarget, FlushJob] = {}
         self._tidied: dict[FlushTarget, FlushJob] = {}
+        self._aside: list[Callable[[], None]] = []
 
     def request(self, log: FlushTarget) -> None:
         self._wanted[log] = None
 
+    def aside(self, work: Callable[[], None], done: Callable[[], None]) -> None:
+        self._aside += (work, done)
+
     @property
     def idle(self) -> bool:
-        return not (self._wanted or self._taken or self._ran or self._untidy or self._tidied)
+        return not (self._wanted or self._taken or self._ran or self._untidy or self._tidied or self._aside)
 
     def step(self) -> None:
         """One of the things that could happen next."""
@@ -136,6 +140,7 @@ class StepFlusher:
         ready += [partial(self._tidy, log) for log in self._untidy]
         ready += [partial(self._tell, log) for log in self._ran][:1]
         ready += [partial(self._tell_tidied, log) for log in self._tidied][:1]
+        ready += [lambda: self._aside.pop(0)()] if self._aside else []
         if ready:
             self.chance.choice(ready)()
 
@@ -184,6 +189,7 @@ class StepFlusher:
         self._ran.clear()
         self._untidy.clear()
         self._tidied.clear()
+        self._aside.clear()
 
 
 class TimedFlusher:
@@ -202,6 +208,13 @@ class TimedFlusher:
         self._wanted[log] = None
         if log not in self._busy:
             self._loop.call_soon(self._begin, log)
+
+    def aside(self, work: Callable[[], None], done: Callable[[], None]) -> None:
+        def run() -> None:
+            work()
+            self._loop.call_later(self._chance.random() * self._longest_ms / 4000, done)
+
+        self._loop.call_later(self._chance.random() * self._longest_ms / 1000, run)
 
     def _begin(self, log: FlushTarget) -> None:
         if log in self._busy or log not in self._wanted:

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.config import LogConfig
 from oncelog.storage.files.descriptors import Descriptors
+from oncelog.storage.log.mending import Mending
 from oncelog.storage.log.producer_state import ProducerStateEntry
 from oncelog.storage.log.segment import Segment
 from oncelog.storage.log.segments import Segments
@@ -31,6 +32,9 @@ class CleanableLog(Protocol):
 
     @property
     def settled_end(self) -> int: ...
+
+    @property
+    def mending(self) -> Mending: ...
 
     def producers(self) -> list[ProducerStateEntry]: ...
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import CorruptBatch
 from oncelog.storage.env import Clock, FileSystem
+from oncelog.storage.log.segment import DamagedSegment
 from oncelog.storage.upkeep.compaction.choice import CleanableLog, cleanable_range
 from oncelog.storage.upkeep.compaction.clean import DEFAULT_MAX_KEYS, CleaningAborted, CleanResult, Job, Steps, clean
 
@@ -85,7 +87,11 @@ class LogCleaner:
         for log in logs:
             if log.topic_partition in self.uncleanable:
                 continue
-            dirty = cleanable_range(log, first_dirty.get(log.topic_partition), now_ms)
+            try:
+                dirty = cleanable_range(log, first_dirty.get(log.topic_partition), now_ms)
+            except DamagedSegment as damage:
+                self._leave_to_mending(log, damage)
+                continue
             if dirty is None or not (dirty.must or dirty.ratio > log.config.min_cleanable_dirty_ratio):
                 continue
             if best is None or (dirty.must, dirty.ratio) > best:
@@ -124,10 +130,18 @@ class LogCleaner:
 
     def _give_up(self, error: Exception) -> None:
         assert self._log is not None
-        if not isinstance(error, CleaningAborted) or "changed" not in str(error):
+        if isinstance(error, DamagedSegment):
+            self._leave_to_mending(self._log, error)
+        elif not isinstance(error, CleaningAborted) or "changed" not in str(error):
             self.uncleanable[self._log.topic_partition] = str(error)
         _log.warning("not cleaned partition=%s error=%s", self._log.topic_partition, error)
         self._end()
+
+    def _leave_to_mending(self, log: CleanableLog, damage: DamagedSegment) -> None:
+        try:
+            log.mending.begin(damage)
+        except KafkaError as error:
+            self.uncleanable[log.topic_partition] = str(error)
 
     def _end(self) -> None:
         if self._pending is not None:

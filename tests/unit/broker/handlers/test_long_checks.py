@@ -1,24 +1,31 @@
-"""Batches that take long to check hold nobody up but the connection they came on, and take no more memory than they may."""
+"""Batches that take long to check hold nobody up but the connection they came on, and take no more memory than they may; nor does a
+segment that takes long to mend."""
 
 from __future__ import annotations
 
 import resource
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.compression import Codec, compress
 from oncelog.protocol.primitives import varint
+from oncelog.protocol.records import build_batch, parse_header, patch_offset
+from oncelog.storage.recovery import opening
 from support.loop_watch import WatchedBroker, watched_broker
 from support.malformed import CODECS, NOW_MS, RECORDS, batch, record, records
 from support.process import wait_until
+from support.storage_kit import T0, Kit
 from support.wire import Connection
 
 pytestmark = pytest.mark.uncovered
 OK, MESSAGE_TOO_LARGE, INVALID_RECORD = 0, 10, 87
 TURN_MS = 20.0
+SEGMENT_BYTES = 256 << 20
 BOMB_BYTES = 250 << 20
 
 
@@ -107,6 +114,77 @@ def test_a_lookup_by_timestamp(watched: WatchedBroker, name: str, codec: int) ->
             assert (found.error_code, found.offset, found.timestamp) == (OK, count - 1, NOW_MS + count - 1)
             best = min(best, watched.longest_ms)
     assert best < TURN_MS, watched.longest_turn
+
+
+def with_a_damaged_batch(data_dir: Path) -> int:
+    """A sealed segment of 256 MiB, one bit of which is wrong in the middle of it; the offset of that batch."""
+    kit = Kit(data_dir)
+    kit.create(internal_segment_bytes=str(1 << 30), index_interval_bytes="4096")
+    kit.log.append(build_batch([(T0, b"k", b"v" * 8_000)]), T0)
+    kit.kill()
+    path = next(kit.folder.glob("*.log"))
+    stored = bytearray(path.read_bytes())
+    count = SEGMENT_BYTES // len(stored)
+    with path.open("wb") as file:
+        for offset in range(count):
+            patch_offset(stored, offset, 0)
+            file.write(stored)
+    kit.start()
+    kit.log.roll(T0)
+    kit.append()
+    kit.stop()
+    with path.open("r+b") as file:
+        file.seek(count // 2 * len(stored) + 1_000)
+        file.write(b"w")
+    return count // 2
+
+
+def test_a_large_segment_that_has_to_be_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is, whoever asks for the damaged place waits; others are answered, from the same partition too."""
+    damaged = with_a_damaged_batch(tmp_path / "data")
+    begun, gate, check = threading.Event(), threading.Event(), opening.check_segment
+
+    def held(*args: Any, **options: Any) -> int:
+        begun.set()
+        assert gate.wait(60.0)
+        return check(*args, **options)
+
+    with watched_broker(tmp_path / "data") as watched:
+        monkeypatch.setattr(opening, "check_segment", held)
+        with Connection(watched.bootstrap, timeout=60.0) as reader, Connection(watched.bootstrap, timeout=20.0) as other:
+            other.request(ApiKey.API_VERSIONS, 3, {"client_software_name": "c", "client_software_version": "1"})
+            watched.reset()
+            waiting = reader.send(ApiKey.FETCH, 11, fetch(damaged, max_wait_ms=60_000))
+            assert begun.wait(20.0)
+            for _ in range(100):
+                other.request(ApiKey.API_VERSIONS, 3, {"client_software_name": "c", "client_software_version": "1"})
+            assert answers(other, send(other, "t", [batch(records())])) == [OK]
+            for offset, wait_ms, some in ((0, 0, True), (damaged, 0, False), (damaged, 100, False), (damaged * 2, 0, True)):
+                answer = other.receive(ApiKey.FETCH, 11, other.send(ApiKey.FETCH, 11, fetch(offset, wait_ms))).responses[0].partitions[0]
+                assert (answer.error_code, bool(answer.records)) == (OK, some)
+            gate.set()
+            answer = reader.receive(ApiKey.FETCH, 11, waiting).responses[0].partitions[0]
+        assert answer.error_code == OK
+        assert parse_header(answer.records).base_offset == damaged + 1
+        assert watched.longest_ms < 5 * TURN_MS, watched.longest_turn  # a second and more when the loop did it
+
+
+def fetch(offset: int, max_wait_ms: int) -> bytes:
+    kind = messages.FetchRequest.FetchTopic
+    asked = kind.FetchPartition(partition=0, current_leader_epoch=-1, fetch_offset=offset, log_start_offset=-1, partition_max_bytes=1 << 20)
+    request = messages.FetchRequest(
+        replica_id=-1,
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        topics=[kind(topic="t", partitions=[asked])],
+        forgotten_topics_data=[],
+        rack_id="",
+    )
+    return bytes(messages.encode_request(ApiKey.FETCH, 11, request))
 
 
 def test_who_hangs_up_is_not_waited_for(watched: WatchedBroker, name: str) -> None:

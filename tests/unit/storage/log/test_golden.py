@@ -49,7 +49,8 @@ def check(log: Log, known: dict[str, object], served: dict[str, object] | None) 
     }
     assert producers >= listed  # a producer whose records retention removed lives on in the snapshot alone
     assert {(pid, first) for pid, _, first in log.open_transactions()} == {(e["pid"], e["first"]) for e in known["openTxns"]}  # type: ignore[attr-defined]
-    aborted = [tuple(entry) for segment in log.segments for entry in log.reader.checked_aborted(segment)]
+    assert log.reader.txn_indexes_are_checked()
+    aborted = [tuple(entry) for segment in log.segments for entry in segment.aborted]
     assert aborted == [(e["pid"], e["first"], e["marker"], e["lastStableOffset"]) for e in known["abortedTxns"]]  # type: ignore[attr-defined]
     if served is not None:
         offset, timestamp, _ = offset_for_timestamp(log, -3, 0)
