@@ -123,6 +123,8 @@ class _Job:
 class Mending:
     """Of one log. Use on the loop's thread."""
 
+    __slots__ = ("_changed", "_failed", "_flusher", "_job", "_log", "_mender", "_stopped", "_wanted")
+
     def __init__(self, log: MendedLog, flusher: Flusher, mender: Mender, changed: Callable[[], None]) -> None:
         """`changed`: tells those who wait."""
         self._log = log

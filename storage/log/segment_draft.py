@@ -37,6 +37,7 @@ class SegmentDraft(Segment):
     def __init__(self, source: Segment, descriptors: Descriptors, abandoned: Event) -> None:
         super().__init__(descriptors, source.folder, source.base_offset, source.size, source.index_interval_bytes)
         self.created_ms, self.trusted_from, self.walked_to = source.created_ms, source.trusted_from, source.walked_to
+        self.txn_index_checked = source.txn_index_checked
         if source.epochs is not None:
             self.epochs = LeaderEpochs(descriptors.fs, source.folder)
             self.epochs.entries = list(source.epochs.entries)

@@ -212,9 +212,9 @@ class TimedFlusher:
     def aside(self, work: Callable[[], None], done: Callable[[], None]) -> None:
         def run() -> None:
             work()
-            self._loop.call_later(self._chance.random() * self._longest_ms / 4000, done)
+            self._loop.call_later(self._longest_ms / 1000, done)
 
-        self._loop.call_later(self._chance.random() * self._longest_ms / 1000, run)
+        self._loop.call_later(self._longest_ms / 1000, run)
 
     def _begin(self, log: FlushTarget) -> None:
         if log in self._busy or log not in self._wanted:
