@@ -32,6 +32,10 @@ class LoopFlusher:
         for log in wanted:
             flush_now(log)
 
+    def aside(self, work: Callable[[], None], done: Callable[[], None]) -> None:
+        work()
+        self._loop.call_soon(done)
+
     def offload(self, job: Callable[[], None]) -> Future[None]:
         """Here and now."""
         done: Future[None] = Future()
