@@ -66,7 +66,7 @@ class FakeLog:
     def put(self, batch: bytearray) -> int:
         patch_offset(batch, self.log_end_offset, 0)
         header = parse_header(batch)
-        self.segments.active.append([batch], len(batch), header.last_offset, header.max_timestamp, 1 << 20)
+        self.segments.active.append(batch, header.last_offset, header.max_timestamp, 1 << 20)
         self.log_end_offset = header.next_offset
         return header.base_offset
 

@@ -9,7 +9,7 @@ import pytest
 from oncelog.protocol.records import build_batch, parse_header, patch_offset
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.log import whole_batches
-from oncelog.storage.log.segment import DamagedSegment, Segment
+from oncelog.storage.log.segment import DamagedSegment, Doubt, Segment
 from oncelog.storage.log.stored_records import StoredRecords
 from support.simfs import SimFileSystem
 from support.storage_kit import T0
@@ -165,7 +165,7 @@ def test_no_batch_where_one_must_begin(length: int) -> None:
 
 @pytest.mark.parametrize("in_memory", [None, 0])
 def test_an_index_that_leads_astray_costs_no_batch(in_memory: int | None) -> None:
-    """What this process wrote it indexes again; the answer is right in any case."""
+    """Of what this process wrote only the index is in doubt, and made again."""
     written = Written(5, interval_bytes=0)
     segment = written.segment
     last_offset, position = segment.index.floor_position(written.batches[20][0])
@@ -177,10 +177,16 @@ def test_an_index_that_leads_astray_costs_no_batch(in_memory: int | None) -> Non
     segment.descriptors.fs.write_atomic(segment.path(".index"), bytes(index))
     segment._index = segment._index.parse(bytes(index), BASE, segment.size)  # type: ignore[union-attr]
     end = written.batches[20][0]
-    if in_memory is None:
-        found = whole_batches.read(segment, 0, end, segment.size, min_one_message=True)
-    else:
+
+    def found() -> tuple[bytes, int]:
+        if in_memory is None:
+            return whole_batches.read(segment, 0, end, segment.size, min_one_message=True)
         stored, following = whole_batches.records(segment, 0, end, segment.size, min_one_message=True, in_memory=in_memory)
-        found = whole(stored), following
-    assert found == written.expected(0, end, segment.size, True)
+        return whole(stored), following
+
+    with pytest.raises(DamagedSegment) as damage:
+        found()
+    assert damage.value.doubt is Doubt.INDEXES
+    segment.rebuild_indexes("an offset entry leads to another batch")
+    assert found() == written.expected(0, end, segment.size, True)
     assert last_offset >= BASE
