@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 class Mender(Protocol):
     """Puts a segment right whose bytes rotted since an earlier process wrote it, or keeps aside what cannot be, so that what is whole can
-    be read (`recovery/opening.py`)."""
+    be read (`recovery/mend.py`)."""
 
     def __call__(
         self,

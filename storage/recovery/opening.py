@@ -32,6 +32,7 @@ from oncelog.storage.recovery.epochs import load_epochs, settle_epochs
 from oncelog.storage.recovery.index_sanity import last_told, look_at_indexes
 from oncelog.storage.recovery.leftovers import NUMBERED, settle_leftovers
 from oncelog.storage.recovery.lost_markers import markers_again
+from oncelog.storage.recovery.mend import mend
 from oncelog.storage.recovery.missing import Ranges, read_missing, tell_missing, within
 from oncelog.storage.recovery.salvage import check_segment
 
@@ -155,37 +156,6 @@ def new_log(
     segment = Segment.new(descriptors, folder, 0, config.index_interval_bytes, env.clock.time_ms())
     state, epochs = ProducerState(), LeaderEpochs(env.fs, folder)
     return Log(env, folder, topic_partition, topic_id, config, descriptors, flusher, [segment], state, epochs, 0, 0, mend)
-
-
-def mend(
-    fs: FileSystem,
-    topic_partition: TopicPartition,
-    segments: Sequence[Segment],
-    segment: Segment,
-    durable: int,
-    log_end: int,
-    *,
-    indexes_only: bool,
-) -> Callable[[], None] | None:
-    """While the log is open: its `Mender`. Raises OSError."""
-    if indexes_only:
-        try:
-            segment.index_headers()
-            segment.save_indexes(final=True, sync=True)
-            return None
-        except DamagedSegment as damage:
-            if segment.trusted_from == 0:
-                raise
-            _log.error("damage found while building indexes partition=%s error=%s", topic_partition, damage)
-    markers = partial(markers_again, fs, segments, log_end=log_end)
-    following = next((one.base_offset for one in segments if one.base_offset > segment.base_offset), log_end)
-    end = check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers, following=following)
-    segment.save_indexes(final=True, sync=True)
-    return partial(_tell_lost_end, fs, segment.folder, topic_partition, (end, following)) if segment.was_cut and end < following else None
-
-
-def _tell_lost_end(fs: FileSystem, folder: Path, topic_partition: TopicPartition, lost: tuple[int, int]) -> None:
-    tell_missing(fs, folder, topic_partition, read_missing(fs, folder), [lost])
 
 
 # -- files

@@ -15,7 +15,7 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.compression import Codec, compress
 from oncelog.protocol.primitives import varint
 from oncelog.protocol.records import build_batch, parse_header, patch_offset
-from oncelog.storage.recovery import opening
+from oncelog.storage.recovery import mend
 from support.loop_watch import WatchedBroker, watched_broker
 from support.malformed import CODECS, NOW_MS, RECORDS, batch, record, records
 from support.process import wait_until
@@ -142,7 +142,7 @@ def with_a_damaged_batch(data_dir: Path) -> int:
 def test_a_large_segment_that_has_to_be_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While it is, whoever asks for the damaged place waits; others are answered, from the same partition too."""
     damaged = with_a_damaged_batch(tmp_path / "data")
-    begun, gate, check = threading.Event(), threading.Event(), opening.check_segment
+    begun, gate, check = threading.Event(), threading.Event(), mend.check_segment
 
     def held(*args: Any, **options: Any) -> int:
         begun.set()
@@ -150,7 +150,7 @@ def test_a_large_segment_that_has_to_be_mended(tmp_path: Path, monkeypatch: pyte
         return check(*args, **options)
 
     with watched_broker(tmp_path / "data") as watched:
-        monkeypatch.setattr(opening, "check_segment", held)
+        monkeypatch.setattr(mend, "check_segment", held)
         with Connection(watched.bootstrap, timeout=60.0) as reader, Connection(watched.bootstrap, timeout=20.0) as other:
             other.request(ApiKey.API_VERSIONS, 3, {"client_software_name": "c", "client_software_version": "1"})
             watched.reset()
