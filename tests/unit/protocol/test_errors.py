@@ -16,7 +16,7 @@ def test_numbers_go_without_gap_from_unknown_server_error_up() -> None:
 
 
 def test_codes_that_clients_act_upon() -> None:
-    """Recorded from Apache Kafka 4.3.0 beside their numbers, in the answers to fenced, late and repeated requests."""
+    """A client that retries, rejoins or gives up knows them by number."""
     known = {2: "CORRUPT_MESSAGE", 22: "ILLEGAL_GENERATION", 45: "OUT_OF_ORDER_SEQUENCE_NUMBER", 47: "INVALID_PRODUCER_EPOCH"}
     known |= {
         51: "CONCURRENT_TRANSACTIONS",

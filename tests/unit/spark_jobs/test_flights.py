@@ -57,9 +57,9 @@ def test_a_loader_that_resumes_gets_the_same_rows(rows: list[dict[str, str]], st
     assert list(events(start)) == [event(number, row) for number, row in enumerate(rows) if number >= start]
 
 
-def test_the_table_counts_cancelled_flights_as_departures_without_delay(rows: list[dict[str, str]]) -> None:
+@pytest.mark.usefixtures("rows")
+def test_the_table_counts_cancelled_flights_as_departures_without_delay() -> None:
     assert expected_departures() == {"EWR 2013-01-01T10:00:00Z": Cell(3, 1, 12), "JFK 2013-01-01T10:00:00Z": Cell(1, 0, -5)}
-    assert rows
 
 
 def test_without_the_data_set_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

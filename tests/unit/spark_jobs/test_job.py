@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import io
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -189,7 +188,3 @@ def test_progress_lines() -> None:
         "ended id=i exception=why",
         "ended id=i",
     ]
-
-
-def test_paths_of_outputs_are_told_from_topics() -> None:
-    assert "/" in str(Path("x") / "y")

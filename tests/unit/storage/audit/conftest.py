@@ -1,3 +1,5 @@
+"""Fixtures of the audit's tests."""
+
 from __future__ import annotations
 
 import shutil

@@ -1,3 +1,5 @@
+"""Fixtures of the tests of moves."""
+
 from __future__ import annotations
 
 import shutil
