@@ -74,7 +74,9 @@ class Asked:
         if reply is None:
             return None
         if isinstance(reply, list):  # the buffers of a handler that encodes for itself
-            data = b"".join(bytes(piece) if isinstance(piece, bytes | bytearray | memoryview) else piece.read() for piece in reply)
+            data = b"".join(
+                bytes(piece) if isinstance(piece, bytes | bytearray | memoryview) else piece.read(0, len(piece)) for piece in reply
+            )
         else:
             data = bytes(reply) if isinstance(reply, bytearray) else bytes(messages.encode_response(self._key, self._version, reply))
         return messages.decode_response(self._key, self._version, memoryview(data))
