@@ -16,7 +16,7 @@ from support.whole_broker import CLUSTER, WholeBroker
 pytestmark = pytest.mark.unit
 
 
-@pytest.fixture(autouse=True, params=[0, 500])
+@pytest.fixture(autouse=True, params=[1, 500])
 def partitions_a_turn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it takes turns or not: the answers are the same."""
     monkeypatch.setattr(api_24_add_partitions_to_txn, "PARTITIONS_A_TURN", request.param)

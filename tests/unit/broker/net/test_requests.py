@@ -70,7 +70,7 @@ def read(key: ApiKey, version: int, answer: bytes, correlation_id: int = 77) -> 
     [
         (ApiKey.API_VERSIONS, 0, {}),
         (ApiKey.API_VERSIONS, 4, SOFTWARE),  # a flexible request whose answer's header is not
-        (ApiKey.LIST_GROUPS, 2, {}),
+        (ApiKey.LIST_GROUPS, 0, {}),
         (ApiKey.LIST_GROUPS, 5, {}),
         (ApiKey.DESCRIBE_CLUSTER, 2, {}),
         (ApiKey.INIT_PRODUCER_ID, 5, {"transactional_id": None, "transaction_timeout_ms": 1}),
