@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 
 from support.whole_broker import WholeBroker
+
+# what a transaction's offsets need, and the error without it: operation, kind and name of the resource, code
+RIGHTS_OF_OFFSETS = [
+    (AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, "x", ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+    (AclOperation.READ, ResourceType.GROUP, "g", ErrorCode.GROUP_AUTHORIZATION_FAILED),
+]
 
 
 class Pair(NamedTuple):

@@ -7,7 +7,7 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
-from support.txn_requests import Pair, init, initialised, state
+from support.txn_requests import RIGHTS_OF_OFFSETS, Pair, init, initialised, state
 from support.whole_broker import WholeBroker
 
 pytestmark = pytest.mark.unit
@@ -40,13 +40,7 @@ def test_strangers(whole: WholeBroker) -> None:
     assert add_offsets(whole, Pair(pair.producer_id + 1, 0)) == ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
 
-@pytest.mark.parametrize(
-    ("operation", "kind", "name", "error"),
-    [
-        (AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, "x", ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-        (AclOperation.READ, ResourceType.GROUP, "g", ErrorCode.GROUP_AUTHORIZATION_FAILED),
-    ],
-)
+@pytest.mark.parametrize(("operation", "kind", "name", "error"), RIGHTS_OF_OFFSETS)
 def test_both_the_id_and_the_group_are_needed(
     whole: WholeBroker, operation: AclOperation, kind: ResourceType, name: str, error: ErrorCode
 ) -> None:

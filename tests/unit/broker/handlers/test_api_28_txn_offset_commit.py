@@ -10,7 +10,7 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 from support.group_requests import stable
-from support.txn_requests import Pair, end, init, initialised, state
+from support.txn_requests import RIGHTS_OF_OFFSETS, Pair, end, init, initialised, state
 from support.whole_broker import WholeBroker
 
 pytestmark = pytest.mark.unit
@@ -74,13 +74,7 @@ def test_refused_ones_alone_open_no_transaction(whole: WholeBroker) -> None:
     assert state(whole) == "Empty"
 
 
-@pytest.mark.parametrize(
-    ("operation", "kind", "name", "error"),
-    [
-        (AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, "x", ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-        (AclOperation.READ, ResourceType.GROUP, "g", ErrorCode.GROUP_AUTHORIZATION_FAILED),
-    ],
-)
+@pytest.mark.parametrize(("operation", "kind", "name", "error"), RIGHTS_OF_OFFSETS)
 def test_both_the_id_and_the_group_are_needed(
     whole: WholeBroker, operation: AclOperation, kind: ResourceType, name: str, error: ErrorCode
 ) -> None:

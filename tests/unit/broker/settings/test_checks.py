@@ -39,6 +39,7 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"log.dirs": "/a,/b"}, "log.dirs=/a,/b: oncelog keeps everything in one directory"),
     ({"connections.max.idle.ms": "100", "connection.failed.authentication.delay.ms": "100"}, "connections.max.idle.ms=100 must be more"),
     ({"connections.max.idle.ms": "0"}, "connections.max.idle.ms=0 must be more"),
+    ({"queued.max.request.bytes": "1", "socket.request.max.bytes": "2000"}, "queued.max.request.bytes=1 must be at least"),
     ({"queued.max.request.bytes": "-2"}, "queued.max.request.bytes=-2 must be at least -1"),
     ({"queued.max.request.bytes": "1999", "socket.request.max.bytes": "2000"}, "must be at least socket.request.max.bytes=2000"),
     ({"max.connection.creation.rate": "-1"}, "max.connection.creation.rate=-1 must be at least 0"),
