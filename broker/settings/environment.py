@@ -41,6 +41,8 @@ def configs_in(environment: Mapping[str, str], known: Collection[str]) -> dict[s
             ignored.append(variable)
     if ignored:
         _log.info("environment variables that name no setting are ignored: %s", ", ".join(ignored))
+    if "advertised.listeners" in found:  # Testcontainers for .NET appends listeners that were added, also when there are none
+        found["advertised.listeners"] = found["advertised.listeners"].strip().removesuffix(",")
     if environment.get("CLUSTER_ID"):
         found.setdefault("cluster.id", environment["CLUSTER_ID"])
     return found

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from support.image import Image
 from support.process import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -33,10 +33,25 @@ def test_services_depend_on_what_is_there_and_healthy() -> None:
 
 
 def test_what_the_image_copies_exists_and_is_not_ignored() -> None:
+    """The context holds what is copied, and nothing else."""
+    kept = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    used = set()
     for line in (ROOT / "Dockerfile").read_text().splitlines():
-        copied = re.match(r"COPY (?!--from)(.+) \S+$", line)
+        copied = re.match(r"COPY (?:--chown=\S+ )?(?!--)(.+) \S+$", line)
         for source in copied[1].split() if copied else ():
             assert (ROOT / source).exists(), line
+            used |= {name for name in kept if f"{source}/".startswith(f"{name}/")} or {source}
+    assert used == kept
+
+
+def test_the_image_runs_as_nobody_special() -> None:
+    """And what test kits alter belongs to that user, as does the folder of the data."""
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    assert lines.index("USER oncelog") < next(number for number, line in enumerate(lines) if line.startswith("ENTRYPOINT"))
+    altered = {line.split()[-1] for line in lines if line.startswith("COPY --chown=oncelog:oncelog ")}
+    assert altered == {"/etc/kafka", "/etc/confluent", "/opt/kafka"}
+    made = next(line for line in lines if "useradd" in line)
+    assert re.search(r"install -d -o oncelog -g oncelog (.*)$", made)[1].split() == ["/var/lib/oncelog", "/var/lib/kafka/data"]  # type: ignore[index]
 
 
 def test_mounted_folders_hold_the_submitted_job() -> None:
@@ -77,12 +92,8 @@ def test_the_brokers_command_serves_with_the_services_environment(tmp_path: Path
 
 def image(user: dict[str, str], data: Path) -> tuple[list[str], dict[str, str]]:
     """The image's command and environment with those of a user laid over it, to be run by hand."""
-    text = (ROOT / "Dockerfile").read_text()
-    (command,) = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
-    environment = dict(part.split("=", 1) for line in re.findall(r"^ENV (.*)$", text, re.MULTILINE) for part in shlex.split(line))
-    assert environment["ONCELOG_DATA_DIR"] in re.findall(r"^VOLUME (.*)$", text, re.MULTILINE)
-    arguments = [sys.executable, "-m", "oncelog.broker", *json.loads(command)]
-    return arguments, {**environment, "ONCELOG_DATA_DIR": str(data), **user, "PYTHONPATH": str(ROOT / ".src")}
+    made = Image(Path(tempfile.mkdtemp(dir=data.parent)) / "image")
+    return [str(made.path("/usr/local/bin/oncelog-entry"))], made.environment({"ONCELOG_DATA_DIR": str(data), **user})
 
 
 def run_image(user: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:

@@ -69,6 +69,11 @@ def test_the_images_cluster_id() -> None:
     assert merge(None, {"CLUSTER_ID": "a", "KAFKA_CLUSTER_ID": "b"}, []) == {"cluster.id": "b"}
 
 
+def test_a_list_of_added_listeners_may_be_empty() -> None:
+    found = configs_in({"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:9092,BROKER://172.17.0.2:9093,"}, {"advertised.listeners"})
+    assert found == {"advertised.listeners": "PLAINTEXT://localhost:9092,BROKER://172.17.0.2:9093"}
+
+
 def test_environment_names() -> None:
     given = {"KAFKA_LOG_DIRS": "a", "KAFKA_X__Y": "b", "KAFKA_LISTENER_NAME_TC___0_SSL": "c", "HOME": "d"}
     assert configs_in(given, {"log.dirs", "x_y"}) == {"log.dirs": "a", "x_y": "b", "listener.name.tc-0.ssl": "c"}
