@@ -9,12 +9,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from typing import Any
+from unittest.mock import patch
 
+from oncelog.broker import lifecycle
 from oncelog.broker.auth.acls import AclEntry, AclOperation, PatternType, PermissionType, ResourcePattern, ResourceType
 from oncelog.broker.auth.authorizer import Authorizer
 from oncelog.broker.auth.sasl import ANONYMOUS
 from oncelog.broker.context import RequestContext
-from oncelog.broker.lifecycle import Broker
+from oncelog.broker.net.dispatch import ApiRegistry
+from oncelog.broker.settings.broker import BrokerConfig
 from oncelog.broker.settings.load import load
 from oncelog.coordinator.deferred import Deferred
 from oncelog.protocol import messages
@@ -91,7 +94,8 @@ class WholeBroker:
         self.clock.attach(self.loop)
         self.fs = SimFileSystem(1, now_ms=self.clock.time_ms)
         env = Env(self.clock, SeededRandom(1), self.fs)
-        self.broker = Broker(env, DATA, load({**SETTINGS, **(settings or {})}), InlineFlusher())
+        with patch.object(lifecycle, "ApiRegistry", _apis):
+            self.broker = lifecycle.Broker(env, DATA, _config(tuple({**SETTINGS, **(settings or {})}.items())), InlineFlusher())
         self.broker.recover()
         self.context = self.broker.context
         self.logs = self.broker.logs
@@ -175,6 +179,19 @@ class WholeBroker:
 
     def close(self) -> None:
         self.loop.abandon()
+
+
+# the same for every broker, and half of the time it takes to make one
+
+
+@functools.cache
+def _apis(*, unstable: bool) -> ApiRegistry:
+    return ApiRegistry(unstable=unstable)
+
+
+@functools.cache
+def _config(settings: tuple[tuple[str, str], ...]) -> BrokerConfig:
+    return load(dict(settings))
 
 
 def _rule(kind: ResourceType, name: str, operation: AclOperation, permission: PermissionType) -> AclEntry:
