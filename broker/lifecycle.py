@@ -6,7 +6,7 @@ when the next tick is, `process/wakeups` decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ from oncelog.storage.log.flush import Flusher
 
 if TYPE_CHECKING:
     from oncelog.broker.auth.sasl import SaslConfig
+    from oncelog.broker.net.connection import Handles
 
 
 PIECE_MS = 20.0  # between two pieces of work that is cut: a log being compacted, the folders of a topic being renamed
@@ -56,8 +57,11 @@ class Broker:
         files: FileLimits | None = None,
         *,
         accept_data_loss: bool = False,
+        around: Callable[[Handles, BrokerContext], Handles] | None = None,
     ) -> None:
+        """`around`: what is to stand between the connections and the handlers."""
         self.env = env
+        self._around = around
         self.config = config
         self._files = files if files is not None else shares(DEFAULT_FILES)
         self.listeners: list[Listener] = []
@@ -135,7 +139,9 @@ class Broker:
     async def start(self) -> None:
         """Recover, then accept. Raises OSError, KafkaError."""
         self.recover()
-        handler = RequestHandler(self.context, self.apis)
+        handler: Handles = RequestHandler(self.context, self.apis)
+        if self._around is not None:
+            handler = self._around(handler, self.context)
         shared = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         server = self.config.server
         limit = server.queued_max_request_bytes if server.queued_max_request_bytes > 0 else server.max_frame_bytes
@@ -166,7 +172,7 @@ class Broker:
     def _listener(
         self,
         config: ListenerConfig,
-        handler: RequestHandler,
+        handler: Handles,
         shared: memoryview,
         memory: RequestMemory,
         unread: UnreadAnswers,

@@ -19,6 +19,7 @@ from oncelog.broker.net.answer_line import MAX_PENDING_ANSWERS, AnswerLine
 from oncelog.broker.net.answer_stream import Sent, UnreadAnswers
 from oncelog.broker.net.backlog import AT_ONCE, Backlog
 from oncelog.broker.net.dispatch import CloseConnection
+from oncelog.broker.net.other_protocols import check_protocol
 from oncelog.broker.net.request_memory import FREE_BYTES, IncompleteRequest, KeptRequests, RequestMemory
 from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol.framing import LENGTH_BYTES, frame_length
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from oncelog.broker.auth.sasl import SaslState
-
-_TLS_HELLO = b"\x16\x03"
-_HTTP_METHODS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"DELE", b"PRI ")
 
 
 class Shared(Protocol):
@@ -143,7 +141,8 @@ class Connection(asyncio.BufferedProtocol):
         try:
             if self._incomplete is None:
                 if not self._seen_frames and nbytes >= LENGTH_BYTES:
-                    self._check_protocol(bytes(self._listener.receive_buffer[:LENGTH_BYTES]))
+                    self._seen_frames = True
+                    check_protocol(bytes(self._listener.receive_buffer[:LENGTH_BYTES]), self._listener.name)
                 self._received(self._listener.receive_buffer, nbytes)
             else:
                 self._received_more(self._incomplete, nbytes)
@@ -231,7 +230,8 @@ class Connection(asyncio.BufferedProtocol):
                 self._update_reading()
         elif incomplete.length == LENGTH_BYTES:
             if not self._seen_frames:
-                self._check_protocol(bytes(incomplete.buffer[:LENGTH_BYTES]))
+                self._seen_frames = True
+                check_protocol(bytes(incomplete.buffer[:LENGTH_BYTES]), self._listener.name)
             incomplete.has_length(LENGTH_BYTES + frame_length(memoryview(incomplete.buffer), 0, self._max_frame_bytes))
         elif self._must_wait:
             self._update_reading()
@@ -254,13 +254,6 @@ class Connection(asyncio.BufferedProtocol):
         self._listener.log_once(self.client_host, "closing a connection: memory for requests is used up, and this one takes long")
         self.abort()
         self._drop_requests()
-
-    def _check_protocol(self, head: bytes) -> None:
-        self._seen_frames = True
-        if head.startswith(_TLS_HELLO):
-            raise CloseConnection(f"a TLS hello on listener {self._listener.name}, which does not speak TLS")
-        if head in _HTTP_METHODS:
-            raise CloseConnection("an HTTP request on a Kafka port")
 
     def _handle(self, frame: memoryview) -> None:
         try:
@@ -335,6 +328,12 @@ class Connection(asyncio.BufferedProtocol):
         self.flush()
         if self._kept is not None and not (self._in_backlog or self._must_wait):
             self._wait_in_backlog()
+
+    def is_next(self, answer: Deferred[Any]) -> bool | None:
+        """Has everything that was owed before `answer` gone to the transport? None: its client is gone."""
+        self.flush()
+        pending = self._answers.pending
+        return None if self._transport is None else bool(pending) and pending[0] is answer
 
     def close_after_response(self) -> None:
         """Send what is owed, then close; later requests are ignored."""

@@ -13,10 +13,9 @@ from oncelog.broker.auth.sasl import ANONYMOUS, SaslConfig, SaslState
 from oncelog.broker.net import refusals
 from oncelog.broker.net.answer_stream import UnreadAnswers
 from oncelog.broker.net.backlog import CLOSINGS_A_TURN, HANDSHAKES_A_TURN, Backlog
-from oncelog.broker.net.connection import Connection
+from oncelog.broker.net.connection import Connection, Handles
 from oncelog.broker.net.connection_quotas import ConnectionQuotas
 from oncelog.broker.net.request_memory import RequestMemory
-from oncelog.broker.net.requests import RequestHandler
 from oncelog.broker.settings.listeners import ListenerConfig
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class Listener:
     def __init__(
         self,
         config: ListenerConfig,
-        handler: RequestHandler,
+        handler: Handles,
         *,
         max_frame_bytes: int,
         quotas: ConnectionQuotas,

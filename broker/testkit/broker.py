@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from oncelog.broker.faults.engine import NeverHit
+from oncelog.broker.faults.rule import Rule as _Rule
 from oncelog.broker.testkit.clock import TestClock
 from oncelog.broker.testkit.life import Died, Life
 from oncelog.broker.testkit.observing import Record, records_of, state_of
@@ -34,6 +37,7 @@ class Broker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self.clock = Clock(self)
+        self.faults = Faults(self)
 
     # -- life
 
@@ -152,6 +156,74 @@ class Broker:
     async def _restart(self) -> None:
         await self._life.stop()
         await self._life.start()
+
+
+class Faults:
+    """The rules of one broker: what goes wrong, and when."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def add(self, *, action: str | Mapping[str, Any], times: int | None = 1, must_hit: bool = False, **match: Any) -> Rule:
+        """Arm a rule: `add(api="EndTxn", action="drop_answer")`; `action` by its type, or as a mapping with more.
+
+        `while_`: the id of a rule, or a rule, that must still be armed. Raises BadRule, which says what to do.
+        """
+        if "while_" in match:
+            other = match.pop("while_")
+            match["while"] = other.id if isinstance(other, Rule) else other
+        asked = {
+            "match": match,
+            "action": {"type": action} if isinstance(action, str) else dict(action),
+            "times": times,
+            "must_hit": must_hit,
+        }
+        return Rule(self._broker, self._broker._call(lambda: self._broker._life.faults.add(asked)))
+
+    def list(self) -> list[dict[str, Any]]:
+        """Each rule with what it hit, as HTTP shows it."""
+        return self._broker._call(lambda: [rule.as_json() for rule in self._broker._life.faults.rules.values()])
+
+    def clear(self) -> None:
+        """Remove all. Raises NeverHit for those that had to hit and did not."""
+        wrong = self._broker._call(self._broker._life.faults.clear)
+        if wrong:
+            raise NeverHit("; ".join(wrong))
+
+
+class Rule:
+    """One armed rule."""
+
+    def __init__(self, broker: Broker, rule: _Rule) -> None:
+        self._broker, self._rule = broker, rule
+        self.id = rule.id
+
+    @property
+    def hits(self) -> int:
+        """How often it was applied."""
+        return self._rule.hits
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """To what."""
+        found: list[dict[str, Any]] = self._broker._call(self._rule.as_json)["requests"]
+        return found
+
+    def wait_hit(self, count: int = 1, seconds: float = PATIENCE_SECONDS) -> None:
+        """Return when it was applied `count` times. Raises TimeoutError."""
+        deadline = time.monotonic() + seconds
+        while self.hits < count:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.id} was hit {self.hits} times in {seconds} s, not {count}: {self._rule.as_json()['match']}")
+            time.sleep(0.001)
+
+    def release(self) -> int:
+        """Let go what it holds; how much that was."""
+        return self._broker._call(lambda: self._broker._life.faults.release(self.id))
+
+    def remove(self) -> None:
+        """Disarm it, and let go what it holds. Raises NeverHit where `must_hit` was asked for."""
+        self._broker._call(lambda: self._broker._life.faults.remove(self.id))
 
 
 class Clock:

@@ -50,10 +50,8 @@ class _Write:
 class CrashPoints:
     """A `Watcher`. `die` ends the process, or drops the broker; it does not return."""
 
-    def __init__(self, die: Callable[[], NoReturn], changed: Callable[[bool], None]) -> None:
-        """`changed(armed)` is told whether there is anything to watch for."""
+    def __init__(self, die: Callable[[], NoReturn]) -> None:
         self._die = die
-        self._changed = changed
         self._left: dict[str, int] = {}
 
     def arm(self, point: str, nth: int = 1) -> None:
@@ -66,14 +64,12 @@ class CrashPoints:
         if nth < 1:
             raise ValueError(f"nth={nth}: the first time is 1")
         self._left[point] = nth
-        self._changed(True)
 
     def armed(self) -> list[Armed]:
         return [Armed(point, left) for point, left in self._left.items()]
 
     def disarm(self) -> None:
         self._left.clear()
-        self._changed(False)
 
     def _pass(self, point: str) -> bool:
         """Whether this is where it ends."""
@@ -89,7 +85,7 @@ class CrashPoints:
     # -- Watcher
 
     def writing(self, path: Path, data: bytes) -> int | None:
-        write = _batch(path, data)
+        write = _batch(path, data) if self._left else None
         if write is None:
             return None
         if write.state in _COMPLETED and self._pass("before-complete"):
@@ -101,7 +97,7 @@ class CrashPoints:
         return None
 
     def written(self, path: Path, data: bytes) -> None:
-        write = _batch(path, data)
+        write = _batch(path, data) if self._left else None
         if write is None:
             return
         if write.state in _PREPARED and self._pass("after-prepare"):

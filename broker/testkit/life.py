@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from oncelog.broker import lifecycle
+from oncelog.broker.context import BrokerContext
+from oncelog.broker.faults.disk import DiskFaults
+from oncelog.broker.faults.engine import Faults, FaultyHandler
+from oncelog.broker.net.connection import Handles
 from oncelog.broker.settings.broker import BrokerConfig
 from oncelog.broker.settings.load import load
 from oncelog.broker.testkit.clock import TestClock
 from oncelog.broker.testkit.crash_points import CrashPoints
 from oncelog.broker.testkit.loop_flusher import LoopFlusher
-from oncelog.broker.testkit.watched_fs import WatchedFileSystem
+from oncelog.broker.testkit.watched_fs import WatchedFileSystem, Watchers
 from oncelog.storage.env import Env, OsFileSystem, SystemRandom
 from oncelog.storage.memory_fs import MemoryFileSystem, ProcessView
 
@@ -46,9 +50,11 @@ class Life:
         self._settings = {"listeners": "PLAINTEXT://127.0.0.1:0", **DEFAULTS, **settings}
         self._flusher: LoopFlusher | None = None
         self._fs: WatchedFileSystem | None = None
+        self.faults = Faults(clock)
         self.down = threading.Event()
         self.down.set()
-        self.crash_points = CrashPoints(self._die_here, lambda _armed: self._watch())
+        self.crash_points = CrashPoints(self._die_here)
+        self._watcher = Watchers([DiskFaults(self.faults), self.crash_points])
 
     @property
     def running(self) -> lifecycle.Broker:
@@ -64,14 +70,15 @@ class Life:
         disk: Any = ProcessView(self.memory) if self.memory is not None else OsFileSystem()
         fs: Any = WatchedFileSystem(disk)
         self._flusher = LoopFlusher(loop)
-        broker = lifecycle.Broker(Env(self.clock, SystemRandom(), fs), self._folder, self._config(), self._flusher)
+        fs.watcher = self._watcher
+        env = Env(self.clock, SystemRandom(), fs)
+        broker = lifecycle.Broker(env, self._folder, self._config(), self._flusher, around=self._around)
         try:
             await broker.start()
         except BaseException:
             broker.close()
             raise
         self.broker, self._fs = broker, fs
-        self._watch()
         self.down.clear()
         self._settings["listeners"] = ",".join(f"{each.name}://{each.config.host}:{each.port}" for each in broker.listeners)
 
@@ -112,9 +119,8 @@ class Life:
         self.drop()
         raise Died
 
-    def _watch(self) -> None:
-        if self._fs is not None:
-            self._fs.watcher = self.crash_points if self.crash_points.armed() else None
+    def _around(self, handler: Handles, context: BrokerContext) -> Handles:
+        return FaultyHandler(handler, self.faults, lambda id: _name_of(context, id))
 
     def save(self, folder: Path) -> None:
         """The data directory as it is now, into a `folder` of the real disk. Raises OSError."""
@@ -129,6 +135,7 @@ class Life:
         """Nothing is left of topics, groups and transactions. Clients are cut off and come back to the same address."""
         self.drop()
         self.crash_points.disarm()
+        self.faults.clear()
         if self.memory is not None:
             self.memory.clear()
         elif self._folder.exists():
@@ -160,6 +167,11 @@ class Life:
 @lru_cache(maxsize=64)
 def _loaded(settings: tuple[tuple[str, str], ...]) -> BrokerConfig:
     return load(dict(settings))
+
+
+def _name_of(context: BrokerContext, topic_id: Any) -> str | None:
+    topic = context.logs.topics.by_id(topic_id) if topic_id is not None else None
+    return None if topic is None else topic.name
 
 
 def _all_but_death(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

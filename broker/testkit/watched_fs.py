@@ -38,6 +38,50 @@ class Watcher(Protocol):
     def renamed(self, old: Path, new: Path) -> None: ...
 
 
+class Watchers:
+    """Several as one; the first that cuts a write is told of the cut."""
+
+    def __init__(self, watchers: Sequence[Watcher]) -> None:
+        self._watchers = watchers
+        self._cuts: Watcher | None = None
+
+    def writing(self, path: Path, data: bytes) -> int | None:
+        for each in self._watchers:
+            kept = each.writing(path, data)
+            if kept is not None:
+                self._cuts = each
+                return kept
+        return None
+
+    def cut(self, path: Path) -> None:
+        assert self._cuts is not None
+        self._cuts.cut(path)
+
+    def written(self, path: Path, data: bytes) -> None:
+        for each in self._watchers:
+            each.written(path, data)
+
+    def syncing(self, path: Path) -> None:
+        for each in self._watchers:
+            each.syncing(path)
+
+    def synced(self, path: Path) -> None:
+        for each in self._watchers:
+            each.synced(path)
+
+    def created(self, path: Path) -> None:
+        for each in self._watchers:
+            each.created(path)
+
+    def replacing(self, path: Path) -> None:
+        for each in self._watchers:
+            each.replacing(path)
+
+    def renamed(self, old: Path, new: Path) -> None:
+        for each in self._watchers:
+            each.renamed(old, new)
+
+
 class WatchedFile:
     """A file whose changes are told."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oncelog.broker.net.error_answers import error_answer
+from oncelog.broker.net.error_answers import can_be_refused, error_answer
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
@@ -40,9 +40,31 @@ def test_apis_with_an_error_of_their_own(key: ApiKey, version: int) -> None:
     assert answer(key, version).error_code == ERROR
 
 
-@pytest.mark.parametrize("key", [ApiKey.DESCRIBE_GROUPS, ApiKey.DELETE_TOPICS, ApiKey.OFFSET_COMMIT, ApiKey.WRITE_TXN_MARKERS])
+@pytest.mark.parametrize("key", [ApiKey.DESCRIBE_GROUPS, ApiKey.DELETE_TOPICS, ApiKey.WRITE_TXN_MARKERS])
 def test_apis_whose_errors_stand_with_items_alone_have_no_answer(key: ApiKey) -> None:
+    assert not can_be_refused(key)
     assert answer(key, messages.valid_versions(key)[1]) is None
+
+
+@pytest.mark.parametrize("key", [ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT])
+def test_commits_of_offsets(key: ApiKey) -> None:
+    told = answer(key, 3, topics=[{"name": "a", "partitions": [{"partition_index": 4}, {"partition_index": 0}]}])
+    (topic,) = told.topics
+    assert can_be_refused(key)
+    assert [(topic.name, each.partition_index, each.error_code) for each in topic.partitions] == [("a", 4, ERROR), ("a", 0, ERROR)]
+
+
+def test_offset_fetch_of_one_and_of_several() -> None:
+    assert answer(ApiKey.OFFSET_FETCH, 5, group_id="g").error_code == ERROR
+    told = answer(ApiKey.OFFSET_FETCH, 8, groups=[{"group_id": "g"}, {"group_id": "h"}])
+    assert [(group.group_id, group.error_code) for group in told.groups] == [("g", ERROR), ("h", ERROR)]
+
+
+def test_partitions_of_a_transaction() -> None:
+    told = answer(ApiKey.ADD_PARTITIONS_TO_TXN, 3, v3_and_below_topics=[{"name": "a", "partitions": [1, 2]}])
+    (topic,) = told.results_by_topic_v3_and_below
+    assert [(each.partition_index, each.partition_error_code) for each in topic.results_by_partition] == [(1, ERROR), (2, ERROR)]
+    assert answer(ApiKey.ADD_PARTITIONS_TO_TXN, 5, transactions=[]).error_code == ERROR
 
 
 @pytest.mark.parametrize("version", [1, 12, 13])

@@ -30,7 +30,7 @@ def die() -> NoReturn:
 
 @pytest.fixture
 def points() -> CrashPoints:
-    return CrashPoints(die, lambda _armed: None)
+    return CrashPoints(die)
 
 
 def state(to: TransactionState) -> bytes:
@@ -88,7 +88,7 @@ def test_each_point_is_where_it_says(points: CrashPoints, point: str, nth: int, 
 
 def test_every_point_is_passed() -> None:
     for point in POINTS:
-        points = CrashPoints(die, lambda _armed: None)
+        points = CrashPoints(die)
         points.arm(point)
         assert whole_life(points) != "alive", point
 
@@ -98,11 +98,3 @@ def test_a_wrong_name_is_told_the_right_ones_and_counts_begin_at_one(points: Cra
         points.arm("after-prepared")
     with pytest.raises(ValueError, match="the first time is 1"):
         points.arm("after-prepare", 0)
-
-
-def test_whoever_watches_is_told_when_there_is_something_to_watch_for() -> None:
-    told: list[bool] = []
-    points = CrashPoints(die, told.append)
-    points.arm("in-roll")
-    points.disarm()
-    assert told == [True, False]
