@@ -70,6 +70,12 @@ def test_a_group_of_offsets_alone(served: ServedBroker, capsys: pytest.CaptureFi
     assert run(group.app, "describe", broker=served) == 2
 
 
+def test_an_offset_of_0_is_one(served: ServedBroker, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(served.whole, "g", 0)
+    ((row,),) = [found["offsets"] for found in told(served, capsys, "describe", "g")]
+    assert (row["committed"], row["lag"]) == (0, 10)
+
+
 def test_groups_are_deleted(served: ServedBroker, capsys: pytest.CaptureFixture[str]) -> None:
     commit(served.whole, "a", 1)
     commit(served.whole, "b", 1)

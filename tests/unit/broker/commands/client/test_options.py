@@ -74,6 +74,7 @@ def test_a_certificate_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         (KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, "it is there"), 1, "it is there (TOPIC_ALREADY_EXISTS)"),
         (KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, "TOPIC_ALREADY_EXISTS: t"), 1, "error: TOPIC_ALREADY_EXISTS: t"),
+        (KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS), 1, "TOPIC_ALREADY_EXISTS\n"),
         (ConnectFailure("tcp", "h:1", "refused"), 3, "h:1: refused\n       `oncelog doctor"),
         (AddressError("'x' is not HOST:PORT"), 2, "'x' is not HOST:PORT"),
     ],
