@@ -34,16 +34,40 @@ class Owner(Protocol):
         """There will be no answer, and none behind it."""
 
 
+class Arrivals:
+    """Lines to which owed answers have come in this turn of the loop: at its end all are sent, by one call for all connections."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self) -> None:
+        self._lines: deque[AnswerLine] = deque()
+
+    def add(self, line: AnswerLine) -> None:
+        if not self._lines:
+            asyncio.get_running_loop().call_soon(self._send)
+        self._lines.append(line)
+
+    def _send(self) -> None:
+        lines = self._lines
+        try:
+            for _ in range(len(lines)):
+                lines.popleft().send_arrived()
+        finally:  # an error with one line is told by the loop, and the others go on
+            if lines:
+                asyncio.get_running_loop().call_soon(self._send)
+
+
 class AnswerLine:
     """`transport` None: not connected. `paused`: the client does not read. `closing`: nothing is added; closed when all is sent."""
 
-    __slots__ = ("_flush_scheduled", "_owner", "_ready", "_unread", "closing", "paused", "pending", "stream", "transport")
+    __slots__ = ("_arrivals", "_has_arrived", "_owner", "_ready", "_unread", "closing", "paused", "pending", "stream", "transport")
 
-    def __init__(self, owner: Owner, unread: UnreadAnswers) -> None:
+    def __init__(self, owner: Owner, unread: UnreadAnswers, arrivals: Arrivals) -> None:
         self._owner = owner
+        self._arrivals = arrivals
         self._unread = unread
         self._ready: list[Sent] = []  # answers before which nothing is owed, to be sent at the end of this read
-        self._flush_scheduled = False
+        self._has_arrived = False  # is among the arrivals
         self.transport: asyncio.Transport | None = None
         self.pending: deque[Sent | Deferred[Sent]] = deque()  # from the first that is not there yet
         self.stream: AnswerStream | None = None  # the answer that is being sent, if it is a long one
@@ -77,18 +101,23 @@ class AnswerLine:
             while self.pending and self.pending.pop() is not answer:
                 pass  # what came after it gets no answer either
             self._owner.answer_failed(error)
-        elif not self._flush_scheduled and self.transport is not None:  # at the end of this turn: more may come in it
-            self._flush_scheduled = True
-            asyncio.get_running_loop().call_soon(self._flush_late)
+        elif not self._has_arrived and self.transport is not None:  # sent at the end of this turn: more may come in it
+            self._has_arrived = True
+            self._arrivals.add(self)
 
-    def _flush_late(self) -> None:
-        self._flush_scheduled = False
+    def send_arrived(self) -> None:
+        """The turn is over."""
+        self._has_arrived = False
         self._owner.send_filled()
 
     def flush(self) -> None:
         """Send the answers at the head of the line that are there, in one write; a long one as the client takes it."""
         pending, transport, ready = self.pending, self.transport, self._ready
         if transport is None:
+            return
+        if len(ready) == 1 and isinstance(only := ready[0], bytes) and not (pending or self.paused or self.stream or self.closing):
+            ready.clear()
+            transport.write(only)  # nearly always so: one request a read, answered at once
             return
         while not self.paused and self.stream is None:
             while pending:
@@ -149,7 +178,7 @@ class AnswerLine:
         """Nobody is left to be answered."""
         self.transport = None
         self.closing = True
-        if not (self.pending or self._flush_scheduled):
+        if not (self.pending or self._has_arrived):
             del self._owner  # a cycle less: thousands that end at once would keep the collector busy
         self.pending.clear()
         self._ready.clear()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from oncelog.broker.auth.mechanisms import ANONYMOUS
 from oncelog.broker.net import refusals
-from oncelog.broker.net.answer_line import MAX_PENDING_ANSWERS, AnswerLine
+from oncelog.broker.net.answer_line import MAX_PENDING_ANSWERS, AnswerLine, Arrivals
 from oncelog.broker.net.answer_stream import Sent, UnreadAnswers
 from oncelog.broker.net.backlog import AT_ONCE, Backlog
 from oncelog.broker.net.dispatch import CloseConnection
@@ -40,6 +40,7 @@ class Shared(Protocol):
     receive_buffer: memoryview
     request_memory: RequestMemory
     unread: UnreadAnswers
+    arrivals: Arrivals
     backlog: Backlog
 
     def opened(self, connection: Connection) -> None: ...
@@ -94,7 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self._handler = handler
         self._transport: asyncio.Transport | None = None
         self._incomplete: IncompleteRequest | None = None  # of the length of a prefix while the frame's is unknown
-        self._answers = AnswerLine(self, listener.unread)
+        self._answers = AnswerLine(self, listener.unread, listener.arrivals)
         self._kept: KeptRequests | None = None  # behind a blocking request, or of a client that does not read
         self._in_backlog = False
         self._blocked = False
@@ -181,7 +182,7 @@ class Connection(asyncio.BufferedProtocol):
             if start + needed > end:
                 break
             count += 1
-            if self._must_wait or (count > AT_ONCE and self._is_put_off()):
+            if self._must_wait() or (count > AT_ONCE and self._is_put_off()):
                 self._keep(data, start, end)
                 return
             self._handle(data[start + LENGTH_BYTES : start + needed])
@@ -200,7 +201,6 @@ class Connection(asyncio.BufferedProtocol):
             self._kept.rest = data[start:end]
         self._update_reading()
 
-    @property
     def _must_wait(self) -> bool:
         """Is there something that the next request must not overtake, or nobody who takes its answer?"""
         answers = self._answers
@@ -233,7 +233,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._seen_frames = True
                 check_protocol(bytes(incomplete.buffer[:LENGTH_BYTES]), self._listener.name)
             incomplete.has_length(LENGTH_BYTES + frame_length(memoryview(incomplete.buffer), 0, self._max_frame_bytes))
-        elif self._must_wait:
+        elif self._must_wait():
             self._update_reading()
         else:
             self._incomplete = None
@@ -292,7 +292,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._kept is not None:
                 if not self._in_backlog:
                     self._received(self._kept.rest, len(self._kept.rest))
-            elif incomplete is not None and incomplete.whole and not (self._must_wait or self._closing):
+            elif incomplete is not None and incomplete.whole and not (self._must_wait() or self._closing):
                 self._incomplete = None
                 self._handle(incomplete.finish())
         except (CloseConnection, MalformedRequest) as refused:
@@ -326,7 +326,7 @@ class Connection(asyncio.BufferedProtocol):
     def send_filled(self) -> None:
         """As `flush`, and there may be room for more requests in progress now."""
         self.flush()
-        if self._kept is not None and not (self._in_backlog or self._must_wait):
+        if self._kept is not None and not (self._in_backlog or self._must_wait()):
             self._wait_in_backlog()
 
     def is_next(self, answer: Deferred[Any]) -> bool | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.auth.sasl import ANONYMOUS, SaslConfig, SaslState
 from oncelog.broker.net import refusals
+from oncelog.broker.net.answer_line import Arrivals
 from oncelog.broker.net.answer_stream import UnreadAnswers
 from oncelog.broker.net.backlog import CLOSINGS_A_TURN, HANDSHAKES_A_TURN, Backlog
 from oncelog.broker.net.connection import Connection, Handles
@@ -50,6 +51,7 @@ class Listener:
         self.max_frame_bytes = max_frame_bytes
         self.receive_buffer = receive_buffer if receive_buffer is not None else memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.request_memory = request_memory if request_memory is not None else RequestMemory(max_frame_bytes, handler.clock.monotonic_ms)
+        self.arrivals = Arrivals()
         self.unread = unread if unread is not None else UnreadAnswers(UNREAD_BYTES)
         self.backlog = backlog if backlog is not None else Backlog()
         self._closings = Backlog(CLOSINGS_A_TURN, 1)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from struct import Struct
 from typing import Protocol
 
+from oncelog.protocol.crc import crc32c
 from oncelog.protocol.errors import KafkaError
-from oncelog.protocol.primitives import INT32_MAX, crc32c
+from oncelog.protocol.primitives import INT32_MAX
 from oncelog.protocol.record_walk import UNKNOWN, WITH_KEY, WITHOUT_KEY, Allowance, CorruptRecords, RecordWalk, lone_record
 from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, unpack_header
 from oncelog.storage.config import LogConfig

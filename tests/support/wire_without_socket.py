@@ -9,6 +9,7 @@ from typing import Any
 
 from oncelog.broker.answers import holding_back
 from oncelog.broker.auth.sasl import SaslState
+from oncelog.broker.net.answer_line import Arrivals
 from oncelog.broker.net.answer_stream import UnreadAnswers
 from oncelog.broker.net.backlog import Backlog
 from oncelog.broker.net.connection import Connection
@@ -68,6 +69,7 @@ class Listener:
         self.receive_buffer = memoryview(bytearray(256))
         self.request_memory = RequestMemory(1 << 20, lambda: 0.0)
         self.unread = unread or UnreadAnswers(1 << 20)
+        self.arrivals = Arrivals()
         self.backlog = Backlog()
         self.told: list[str] = []
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from oncelog.broker.net.answer_line import JOINED_BYTES, AnswerLine
+from oncelog.broker.net.answer_line import JOINED_BYTES, AnswerLine, Arrivals
 from oncelog.broker.net.answer_stream import PIECE_BYTES, TURN_BYTES, UnreadAnswers
 from oncelog.coordinator.deferred import Deferred
 from oncelog.storage.log.stored_records import StoredRecords
@@ -57,8 +57,8 @@ class Stored(StoredRecords):
 class Place:
     """A line and whoever owns it."""
 
-    def __init__(self) -> None:
-        self.line = AnswerLine(self, UnreadAnswers(1))
+    def __init__(self, arrivals: Arrivals | None = None) -> None:
+        self.line = AnswerLine(self, UnreadAnswers(1), arrivals or Arrivals())
         self.transport = Transport()
         self.line.transport = self.transport  # type: ignore[assignment]
         self.failed: list[Exception] = []
@@ -209,6 +209,25 @@ def test_dropped_nothing_is_written_any_more() -> None:
         await asyncio.sleep(0)
         place.line.flush()
         assert (place.transport.writes, place.line.closing, place.filled) == ([], True, 0)
+
+    scenario(body)
+
+
+def test_an_error_with_one_line_keeps_no_other_waiting() -> None:
+    async def body(place: Place) -> None:
+        told: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, facts: told.append(facts["exception"]))
+        arrivals = Arrivals()
+        places = [Place(arrivals) for _ in range(3)]
+        places[1].send_filled = lambda: 1 // 0  # type: ignore[method-assign]
+        for one in places:
+            owed = Deferred[Any]()
+            one.line.add_later(owed)
+            owed.resolve((b"x",))
+        for _ in range(2):
+            await asyncio.sleep(0)
+        assert [one.transport.writes for one in places] == [[framed(b"x")], [], [framed(b"x")]]
+        assert isinstance(told[0], ZeroDivisionError)
 
     scenario(body)
 
