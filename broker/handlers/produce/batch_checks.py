@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
-from oncelog.broker.handlers.produce.partition import Part, refuse_all
+from oncelog.broker.handlers.produce.partition import Part, append_plain, refuse_all
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.hot import ProduceRequest
 from oncelog.protocol.record_walk import Allowance
@@ -17,22 +17,26 @@ if TYPE_CHECKING:
     from oncelog.broker.net.turns import Steps
 
 PARTITIONS_A_TURN = 128  # of a request for more: each costs up to 0.1 ms until it is appended
+ACKS = (-1, 0, 1)
 CODECS = 7
 ZSTD = 4
 TRANSACTIONAL = 0x10
 
 
-def check_request(request: ProduceRequest, parts: list[Part], ctx: RequestContext) -> Steps[None]:
-    """What is wrong with a request as a whole, told on its partitions."""
-    if any(_is_transactional(part.batch) for part in parts) and not _may_transact(request.transactional_id, ctx):
-        refuse_all(parts, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)  # before anything about its topics
-        return
+def append_or_check(request: ProduceRequest, parts: list[Part], ctx: RequestContext) -> Steps[None]:
+    """Append what is plain; what is wrong with the others, or with the request as a whole, is told on its partitions."""
+    if any(_is_transactional(part.batch) for part in parts):
+        if not _may_transact(request.transactional_id, ctx):
+            refuse_all(parts, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)  # before anything about its topics
+            return
+    elif request.acks in ACKS:
+        append_plain(parts, ctx.now_ms)
     for number, part in enumerate(parts, 1):
         if part.response is None:
             _check_batch(part, ctx.api_version)
         if not number % PARTITIONS_A_TURN:
             yield None
-    if request.acks not in (-1, 0, 1):
+    if request.acks not in ACKS:
         refuse_all([part for part in parts if part.response is None], ErrorCode.INVALID_REQUIRED_ACKS)
         return
     transactional = [part for part in parts if part.header is not None and part.header.attributes & TRANSACTIONAL]

@@ -19,6 +19,9 @@ _WITHOUT_LOG_START = {
 }
 
 
+PLAIN_BYTES = 32 << 10  # of a request: so much that is checked and appended within a turn, whatever it is
+
+
 class Part:
     """`response` None: not decided yet."""
 
@@ -38,6 +41,31 @@ class Part:
 
     def refuse(self, code: ErrorCode, message: str | None = None, log_start: int = -1) -> None:
         self.response = PartitionProduceResponse(self.index, code, log_start_offset=log_start, error_message=message)
+
+    def appended(self, base_offset: int, end: int, log_append_time_ms: int) -> None:
+        """It stands in the log, up to `end`."""
+        assert self.log is not None
+        self.end = end
+        self.response = PartitionProduceResponse(self.index, 0, base_offset, log_append_time_ms, self.log.log_start_offset)
+
+
+def append_plain(parts: Iterable[Part], now_ms: int) -> None:
+    """Those whose batches are plain, as many as a turn of the loop has time for; the others are left to the ordinary way."""
+    left = PLAIN_BYTES
+    for part in parts:
+        log, batch = part.log, part.batch
+        if part.response is not None or log is None or not isinstance(batch, memoryview):
+            continue
+        left -= len(batch)
+        if left < 0:
+            return
+        try:
+            base_offset = log.plain.append(batch, now_ms)
+        except KafkaError as error:
+            part.response = refused(part.index, log, error)
+        else:
+            if base_offset >= 0:
+                part.appended(base_offset, log.log_end_offset, -1)
 
 
 def refuse_all(parts: Iterable[Part], code: ErrorCode) -> None:
