@@ -11,7 +11,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from oncelog.broker.answers import Settling, holding_back, later
 from oncelog.broker.auth.acls import AclOperation, ResourceType
@@ -115,7 +115,7 @@ def _produce_many(body: memoryview, ctx: RequestContext) -> Steps[_Produce]:
     return produce
 
 
-def _after(checked: Deferred[Any], go_on: Callable[[], Reply[_Answer]]) -> Deferred[_Answer]:
+def _after(checked: Deferred[object], go_on: Callable[[], Reply[_Answer]]) -> Deferred[_Answer]:
     """What `go_on` answers, once the records are looked at. Requests behind this one wait until then, so that sequences stay in order."""
     answer: Deferred[_Answer] = Deferred()
     until = answer.holds = Deferred()
@@ -129,7 +129,7 @@ def _after(checked: Deferred[Any], go_on: Callable[[], Reply[_Answer]]) -> Defer
         held = isinstance(reply, Deferred) and reply.holds is not None
         return reply
 
-    def done(_checked: Deferred[None]) -> None:
+    def done(_checked: Deferred[object]) -> None:
         answer.become(make)
         if held:
             answer.when_done(until.resolve)

@@ -122,7 +122,7 @@ def checking(
     """`validate` in steps: ends a turn with None, or with a call whose result it wants; `allowance` is what the turn has left."""
     view = batch
     if header is None:
-        view = _only_batch(batch)
+        view = only_batch(batch)
         base_offset = _PREFIX.unpack_from(view)[0]
         header = parse_header(view) if len(view) >= HEADER_SIZE else None
     else:
@@ -155,8 +155,8 @@ def _invalid(message: str) -> InvalidRecordError:
     return InvalidRecordError(ErrorCode.INVALID_RECORD, message)
 
 
-def _only_batch(batch: Buffer) -> memoryview:
-    """The one whole batch; bytes of a cut batch behind it are ignored (`ProduceRequest.validateRecords`)."""
+def only_batch(batch: Buffer) -> memoryview:
+    """The one whole batch of magic 2; bytes of a cut one behind it are ignored (`ProduceRequest.validateRecords`). Raises KafkaError."""
     view = memoryview(batch)
     size = _whole_batch(view)
     if size == 0:

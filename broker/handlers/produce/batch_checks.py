@@ -9,8 +9,8 @@ from oncelog.broker.handlers.produce.partition import Part, append_plain, refuse
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.hot import ProduceRequest
 from oncelog.protocol.record_walk import Allowance
-from oncelog.protocol.records import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, parse_header
-from oncelog.storage.log.validation import checking
+from oncelog.protocol.records import CURRENT_MAGIC, HEADER_SIZE, check_crc, parse_header
+from oncelog.storage.log.validation import checking, only_batch
 
 if TYPE_CHECKING:
     from oncelog.broker.context import RequestContext
@@ -54,22 +54,18 @@ def _may_transact(transactional_id: str | None, ctx: RequestContext) -> bool:
 
 
 def _check_batch(part: Part, version: int) -> None:
-    """Exactly one whole batch of magic 2 (Kafka's ProduceRequest.validateRecords), before anything is appended."""
-    batch, log = part.batch, part.log
+    """Whether it is one batch, of a codec that may be sent."""
+    log = part.log
     assert log is not None
-    if batch is None or len(batch) < 17:
-        part.refuse(ErrorCode.INVALID_RECORD)
+    try:
+        part.batch = only_batch(part.batch if part.batch is not None else b"")
+    except KafkaError as error:
+        part.refuse(error.code)
         return
-    size = LOG_OVERHEAD + int.from_bytes(batch[8:12], "big", signed=True)
-    if batch[16] != CURRENT_MAGIC or len(batch) - size >= HEADER_SIZE or size > len(batch):
-        part.refuse(ErrorCode.INVALID_RECORD)
-        return
-    if size < HEADER_SIZE:
-        part.refuse(ErrorCode.CORRUPT_MESSAGE)
-        return
-    part.batch = batch[:size]  # fewer bytes behind it than a header are ignored
+    if len(part.batch) < HEADER_SIZE:
+        return  # the log finds the words
     part.header = parse_header(part.batch)
-    if part.header.attributes & CODECS > ZSTD:
+    if part.header.attributes & CODECS > ZSTD and check_crc(part.batch):
         part.refuse(ErrorCode.UNKNOWN_SERVER_ERROR, log_start=log.log_start_offset)  # Kafka meets an unexpected exception there
     elif part.header.attributes & CODECS == ZSTD and version < 7:
         part.refuse(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

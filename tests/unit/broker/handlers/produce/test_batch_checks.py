@@ -9,7 +9,7 @@ import pytest
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
-from oncelog.protocol.records import build_batch
+from oncelog.protocol.records import build_batch, rewrite_crc
 from support.txn_requests import initialised
 from support.whole_broker import WholeBroker
 
@@ -27,6 +27,12 @@ def produce(whole: WholeBroker, *batches: bytes | None, version: int = 9, acks: 
     return [each.error_code for each in answer.responses[0].partition_responses]
 
 
+def without_codec() -> bytes:
+    batch = bytearray(changed(21, struct.pack(">h", 5)))
+    rewrite_crc(batch)
+    return bytes(batch)
+
+
 def changed(at: int, value: bytes, batch: bytes = GOOD) -> bytes:
     return batch[:at] + value + batch[at + len(value) :]
 
@@ -41,12 +47,15 @@ def changed(at: int, value: bytes, batch: bytes = GOOD) -> bytes:
         (GOOD[:16], ErrorCode.INVALID_RECORD),
         (GOOD[:-1], ErrorCode.INVALID_RECORD),
         (changed(16, b"\x01"), ErrorCode.INVALID_RECORD),  # an older magic
-        (changed(16, b"\x03"), ErrorCode.INVALID_RECORD),
+        (changed(16, b"\x03"), ErrorCode.CORRUPT_MESSAGE),
         (GOOD + GOOD, ErrorCode.INVALID_RECORD),  # one batch a partition
-        (GOOD + b"x" * 60, ErrorCode.NONE),  # fewer bytes behind it than a header
-        (GOOD + b"x" * 61, ErrorCode.INVALID_RECORD),
+        (GOOD + GOOD[:40], ErrorCode.NONE),  # the beginning of another
+        (GOOD + b"x" * 60, ErrorCode.CORRUPT_MESSAGE),  # which this is not
+        (GOOD + bytes(70), ErrorCode.CORRUPT_MESSAGE),
+        (changed(8, struct.pack(">i", 13)), ErrorCode.CORRUPT_MESSAGE),
         (changed(8, struct.pack(">i", 48))[:60], ErrorCode.CORRUPT_MESSAGE),  # shorter than a header
-        (changed(21, struct.pack(">h", 5)), ErrorCode.UNKNOWN_SERVER_ERROR),  # no such codec
+        (without_codec(), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (changed(21, struct.pack(">h", 5)), ErrorCode.CORRUPT_MESSAGE),  # nor such a checksum
     ],
     ids=lambda value: repr(value)[:20],
 )

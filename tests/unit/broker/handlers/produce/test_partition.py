@@ -1,16 +1,28 @@
-"""One partition of a Produce: how a refusal is told."""
+"""One partition of a Produce: how a refusal is told, and what is appended at once."""
 
 from __future__ import annotations
 
+import random
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from oncelog.broker.handlers.produce.partition import Part, keep_batches, refuse_all, refused
+from oncelog.broker.handlers.api_00_produce import handle
+from oncelog.broker.handlers.produce import partition
+from oncelog.broker.handlers.produce.partition import Part, append_plain, keep_batches, refuse_all, refused
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.records import build_batch
+from oncelog.storage.log.plain_append import NOT_PLAIN, PlainAppends
 from oncelog.storage.log.validation import InvalidRecordError, RecordError
+from support.flushed_when_told import DATA
+from support.simfs import SimFileSystem
+from support.storage_kit import T0, Kit
 
 pytestmark = pytest.mark.unit
+PARTITIONS = 6
 LOG: Any = SimpleNamespace(log_start_offset=7)
 
 
@@ -66,3 +78,62 @@ def test_records_that_are_wrong_are_named() -> None:
     )
     assert (told.error_code, told.log_start_offset, told.error_message) == (ErrorCode.INVALID_TIMESTAMP, 7, "one of them")
     assert list(told.record_errors) == [(4, "no key"), (9, "late")]
+
+
+def kit() -> Kit:
+    made = Kit(DATA, SimFileSystem(1, now_ms=lambda: T0))
+    made.manager.create_topic("t", PARTITIONS)
+    return made
+
+
+def answer(kit: Kit, asked: list[tuple[int, bytes | None]]) -> bytes:
+    Topic = messages.ProduceRequest.TopicProduceData
+    data = [Topic.PartitionProduceData(index=index, records=records) for index, records in asked]
+    request = messages.ProduceRequest(transactional_id=None, acks=1, timeout_ms=1000, topic_data=[Topic(name="t", partition_data=data)])
+    body = memoryview(bytearray(messages.encode_request(ApiKey.PRODUCE, 9, request)))
+    broker = SimpleNamespace(logs=kit.manager)
+    ctx = SimpleNamespace(api_version=9, broker=broker, now_ms=T0, client_id="c", authorize=lambda *_asked: True)
+    (told,) = cast(Any, handle(body, cast(Any, ctx)))
+    return bytes(told)
+
+
+def batch(rng: random.Random) -> bytes | None:
+    made = bytearray(build_batch([(T0, b"k", b"v" * rng.randrange(200))] * rng.choice([1, 1, 1, 4]), codec=rng.choice([0, 0, 0, 1])))
+    if rng.random() < 0.15:
+        made[rng.randrange(len(made))] ^= 1 << rng.randrange(8)
+    return None if rng.random() < 0.03 else bytes(made)
+
+
+def test_answers_and_logs_are_those_of_the_ordinary_way(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    requests = [[(rng.randrange(PARTITIONS + 1), batch(rng)) for _ in range(rng.randrange(1, 8))] for _ in range(60)]
+    straight, ordinary = kit(), kit()
+    plain = PlainAppends.append
+    taken = 0
+
+    def counted(self: PlainAppends, batch: memoryview, now_ms: int) -> int:
+        nonlocal taken
+        base_offset = plain(self, batch, now_ms)
+        taken += base_offset != NOT_PLAIN
+        return base_offset
+
+    monkeypatch.setattr(PlainAppends, "append", counted)
+    answers = [answer(straight, asked) for asked in requests]
+    assert taken > 60
+    monkeypatch.setattr(PlainAppends, "append", lambda *_asked: NOT_PLAIN)
+    assert answers == [answer(ordinary, asked) for asked in requests], f"--seed {seed}"
+    for index in range(PARTITIONS):
+        logs = [cast(Any, one.manager.log(TopicPartition("t", index))) for one in (straight, ordinary)]
+        assert logs[0].active_segment.read_at(0, 1 << 20) == logs[1].active_segment.read_at(0, 1 << 20)
+
+
+def test_a_turn_appends_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = kit()
+    data = bytes(build_batch([(T0, b"k", b"v")]))
+    answer(made, [(index, data) for index in range(PARTITIONS)])
+    parts = [Part("t", index, memoryview(bytearray(data))) for index in range(PARTITIONS)]
+    for part in parts:
+        part.log = made.manager.log(TopicPartition("t", part.index))
+    monkeypatch.setattr(partition, "PLAIN_BYTES", 3 * len(data))
+    append_plain(parts, T0)
+    assert [part.end for part in parts] == [2, 2, 2, -1, -1, -1]
