@@ -21,6 +21,7 @@ from oncelog.broker.answers import holding_back
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.fetching.delayed import Changing, ParkedRequest
 from oncelog.broker.fetching.sessions import FetchContext, Key, TopicRef
+from oncelog.broker.fetching.straight import SMALL_BYTES, straight
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps
 from oncelog.coordinator.deferred import Reply
@@ -40,10 +41,9 @@ Told = tuple[TopicRef, list[FetchPartitionData]]
 T = TypeVar("T")
 PARKED_PARTITIONS = 16  # of a request that may wait beside others of its connection
 PARTITIONS_A_TURN = 50
-SMALL_BYTES = 256  # records that take no more memory than what says where they are
 
 
-@api(ApiKey.FETCH, 4, 18, raw=True)
+@api(ApiKey.FETCH, 4, 18, raw=True, straight=straight)
 def handle(body: memoryview, ctx: RequestContext) -> Reply[list[Piece]]:
     """Read, now or when there is something."""
     request = parse_fetch(ctx.api_version, body)

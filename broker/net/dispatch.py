@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from oncelog.broker.context import BrokerContext, ConnectionFacts, RequestContext
+    from oncelog.broker.net.answer_stream import Sent
     from oncelog.coordinator.deferred import Deferred
     from oncelog.protocol.messages import MessageBase
     from oncelog.protocol.primitives import Piece
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 Answer: TypeAlias = "MessageBase | bytearray | Sequence[Piece] | Deferred[Any] | None"
 # the request is the message of its key, or the body's bytes: `handlers/` say which
 Handler: TypeAlias = "Callable[[Any, RequestContext], Answer]"
-# From a frame, where its body begins, its correlation id and its connection to the bytes of the whole answer; None: nothing was done, the
-# handler is to be asked. The way of those requests of an API that are many and alike.
-StraightWay: TypeAlias = "Callable[[memoryview, int, int, ConnectionFacts], bytes | Deferred[bytes] | None]"
+# From a frame, where its body begins, its correlation id and its connection to the answer; None: nothing was done, the handler is to be
+# asked. The way of those requests of an API that are many and alike.
+StraightWay: TypeAlias = "Callable[[memoryview, int, int, ConnectionFacts], Sent | Deferred[bytes] | None]"
 StraightWays: TypeAlias = "Callable[[BrokerContext, int], StraightWay | None]"
 H = TypeVar("H", bound="Callable[[Any, RequestContext], Answer]")
 _PACKAGE = "oncelog.broker.handlers"

@@ -4,7 +4,15 @@ Same bytes as the generic codec of `messages` (the tests compare them over rando
 without copying records. See `hot/produce` and `hot/fetch`.
 """
 
-from oncelog.protocol.hot.fetch import FetchPartition, FetchPartitionData, FetchRequest, pack_fetch_response, parse_fetch
+from oncelog.protocol.hot.fetch import (
+    FetchPartition,
+    FetchPartitionData,
+    FetchRequest,
+    LoneFetch,
+    LoneFetchReader,
+    pack_fetch_response,
+    parse_fetch,
+)
 from oncelog.protocol.hot.produce import (
     LoneProduce,
     LoneProduceReader,
@@ -19,6 +27,8 @@ __all__ = [
     "FetchPartition",
     "FetchPartitionData",
     "FetchRequest",
+    "LoneFetch",
+    "LoneFetchReader",
     "LoneProduce",
     "LoneProduceReader",
     "ManyPartitions",

@@ -7,13 +7,14 @@ Answer: v5 log_start_offset, v7 error_code and session_id, v11 preferred_read_re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct, error
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from oncelog.protocol.hot.fields import INT32, pack_count, pack_topic, read_count, read_string, read_topic, skip_tags
 from oncelog.protocol.primitives import Buffer, MalformedRequest, Piece, read_unsigned_varint, unsigned_varint
 
+T = TypeVar("T")
 FIRST_WITH_SESSIONS: Final = 7
 FIRST_WITH_RACK: Final = 11
 FIRST_FLEXIBLE: Final = 12
@@ -213,6 +214,95 @@ def _read_tags(version: int, view: memoryview, pos: int, request: FetchRequest) 
         if tag == _REPLICA_STATE_TAG and version >= FIRST_WITH_REPLICA_STATE:
             (request.replica_id,) = INT32.unpack_from(view, pos)
         pos += size
+
+
+class LoneFetch:
+    """The one partition of a request without a session, and the answer to it. `topic_id` from v13 on, `topic` before."""
+
+    __slots__ = ("_head", "_pack", "partition", "topic", "topic_id", "version")
+
+    def __init__(self, version: int, topic: str | None, topic_id: bytes | None, partition: int) -> None:
+        self.version = version
+        self.topic = topic
+        self.topic_id = topic_id
+        self.partition = partition
+        # no tags in the header, no throttling, no error, no session, one topic, one partition
+        self._head = bytes(11) + b"\x02" + pack_topic(self._ref, True) + b"\x02"
+        self._pack = Struct(f">ii{len(self._head)}sihqqqBi").pack
+
+    @property
+    def _ref(self) -> str | bytes:
+        return self.topic_id if self.topic_id is not None else self.topic or ""
+
+    def answer(self, correlation_id: int, data: FetchPartitionData) -> bytes | list[Piece]:
+        """The whole answer, its length in front, when it is short; else its buffers."""
+        _index, code, high_watermark, stable, start, aborted, records = data
+        if aborted or not isinstance(records, bytes) or len(records) > _SHORT_BYTES:
+            body = pack_fetch_response(self.version, 0, 0, [(self._ref, [data])])
+            return [INT32.pack(correlation_id) + b"\x00", *body]
+        length = unsigned_varint(len(records) + 1)
+        size = _LONE_BYTES + len(self._head) + len(length) + len(records)
+        none = 0 if aborted is None else 1  # transactions; and no preferred read replica
+        head = self._pack(size, correlation_id, self._head, self.partition, code, high_watermark, stable, start, none, -1)
+        return b"".join((head, length, records, _NO_TAGS_THRICE))
+
+
+class LoneFetchReader(Generic[T]):
+    """Reads flexible requests without a session for one partition: all that clients without sessions (librdkafka) send for one. What
+    `learn` made of the partition stands in a dictionary. Anything else is left to `parse_fetch`.
+    """
+
+    __slots__ = ("_by_id", "_known", "_learn", "_version")
+
+    def __init__(self, version: int, learn: Callable[[LoneFetch], T]) -> None:
+        assert version >= FIRST_FLEXIBLE
+        self._version = version
+        self._by_id = version >= FIRST_BY_TOPIC_ID
+        self._learn = learn
+        self._known: dict[bytes, T] = {}
+
+    def read(self, frame: memoryview, begin: int) -> tuple[T, int, int, int, int, int, int, int, int] | None:
+        """(what `learn` made, max_wait_ms, min_bytes, max_bytes, isolation_level, current_leader_epoch, fetch_offset, last_fetched_epoch,
+        partition_max_bytes) of the request whose body begins at `begin`; None when `parse_fetch` has to read it. Raises nothing."""
+        try:
+            if self._version >= FIRST_WITH_REPLICA_STATE:
+                wait_ms, least, most, isolation, session, session_epoch = _HEAD_V15.unpack_from(frame, begin)
+                replica, pos = -1, begin + _HEAD_V15.size
+            else:
+                replica, wait_ms, least, most, isolation, session, session_epoch = _HEAD_V7.unpack_from(frame, begin)
+                pos = begin + _HEAD_V7.size
+            stop = pos + (22 if self._by_id else frame[pos + 1] + 6)  # count of topics, topic, count of partitions, index
+            prefix = bytes(frame[pos:stop])
+            epoch, offset, last_epoch, _start, partition_most, rest = _LONE_REST.unpack_from(frame, stop)
+        except (IndexError, error):
+            return None
+        if session or session_epoch != -1 or replica != -1 or rest != _NOTHING_MORE:
+            return None
+        known = self._known.get(prefix)
+        if known is None:
+            lone = self._parse(prefix)
+            if lone is None:
+                return None
+            if len(self._known) >= _KNOWN_REQUESTS:
+                self._known.clear()
+            known = self._known[prefix] = self._learn(lone)
+        return known, wait_ms, least, most, isolation, epoch, offset, last_epoch, partition_most
+
+    def _parse(self, prefix: bytes) -> LoneFetch | None:
+        """Only if the positions that `read` assumed are those of one topic with one partition."""
+        name_bytes = 16 if self._by_id else prefix[1]
+        if prefix[0] != 2 or not 0 < name_bytes < 0x80 or prefix[-5] != 2:
+            return None
+        name, topic_id, _pos = read_topic(memoryview(prefix), 1, True, self._by_id)
+        return LoneFetch(self._version, name, topic_id, INT32.unpack_from(prefix, len(prefix) - 4)[0])
+
+
+_LONE_REST = Struct(">iqiqi5s")  # of a partition behind its index, and of the request
+_NOTHING_MORE: Final = b"\x00\x00" + _NOTHING_FORGOTTEN_NO_RACK_NO_TAGS
+_LONE_BYTES: Final = 4 + _ANSWER_V5.size + 5 + 3  # of an answer, beside its head and its records
+_NO_TAGS_THRICE: Final = bytes(3)  # of the partition, of the topic, of the answer
+_SHORT_BYTES: Final = 16 << 10
+_KNOWN_REQUESTS: Final = 10_000
 
 
 def pack_fetch_response(

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.hot import FetchPartitionData, pack_fetch_response, parse_fetch
+from oncelog.protocol.header import response_header
+from oncelog.protocol.hot import FetchPartitionData, LoneFetch, LoneFetchReader, pack_fetch_response, parse_fetch
 from oncelog.protocol.primitives import MalformedRequest
 from support.hot_bodies import int16, int32, int64, optional_text, records, text, topic_id
 
@@ -148,3 +149,95 @@ def test_cut_fetch_is_refused(version: int) -> None:
     for length in range(len(body)):
         with pytest.raises(MalformedRequest):
             parse_fetch(version, body[:length])
+
+
+TOPIC_ID = uuid.UUID(int=7 << 64 | 9)
+LONE_VERSIONS = range(12, 19)
+
+
+def lone_body(version: int, *, partitions: int = 1, topics: int = 1, name: str = "t", **changed: Any) -> bytes:
+    Topic = messages.FetchRequest.FetchTopic
+    wanted = [
+        Topic.FetchPartition(
+            partition=index + 4,
+            current_leader_epoch=3,
+            fetch_offset=2**40,
+            last_fetched_epoch=2,
+            log_start_offset=-1,
+            partition_max_bytes=999,
+        )
+        for index in range(partitions)
+    ]
+    topic = Topic(partitions=wanted, **({"topic_id": TOPIC_ID} if version >= 13 else {"topic": name}))
+    fields = {"replica_id": -1, "max_wait_ms": 500, "min_bytes": 1, "max_bytes": 77, "isolation_level": 1, "session_id": 0}
+    rest = {"session_epoch": -1, "forgotten_topics_data": [], "rack_id": ""}
+    return bytes(messages.encode_request(ApiKey.FETCH, version, messages.FetchRequest(**fields | rest | changed, topics=[topic] * topics)))
+
+
+def reader_of(version: int) -> LoneFetchReader[LoneFetch]:
+    return LoneFetchReader(version, lambda lone: lone)
+
+
+@pytest.mark.parametrize("version", LONE_VERSIONS)
+@pytest.mark.parametrize("name", ["t", "n" * 126])
+def test_a_request_for_one_partition_is_read_as_any(version: int, name: str) -> None:
+    reader = reader_of(version)
+    body = lone_body(version, name=name)
+    for begin in (0, 9):
+        found = reader.read(memoryview(bytes(begin) + body + b"behind"), begin)
+        assert found is not None
+        lone, *numbers = found
+        long = parse_fetch(version, body)
+        ((topic, topic_id, (partition,)),) = long.topics
+        assert (lone.version, lone.topic, lone.topic_id, lone.partition) == (version, topic, topic_id, partition.partition)
+        assert numbers == [
+            *(long.max_wait_ms, long.min_bytes, long.max_bytes, long.isolation_level),
+            *(partition.current_leader_epoch, partition.fetch_offset, partition.last_fetched_epoch, partition.partition_max_bytes),
+        ]
+
+
+@pytest.mark.parametrize("version", LONE_VERSIONS)
+def test_other_requests_are_left(version: int) -> None:
+    reader = reader_of(version)
+    for body in (
+        lone_body(version, partitions=2),
+        lone_body(version, partitions=0),
+        lone_body(version, topics=2),
+        lone_body(version, topics=0),
+        lone_body(version, rack_id="r"),
+        lone_body(version, session_id=5),
+        lone_body(version, session_epoch=0),
+    ):
+        assert reader.read(memoryview(body), 0) is None
+    if version == 12:
+        assert reader.read(memoryview(lone_body(version, name="n" * 200)), 0) is None
+    if version < 15:
+        assert reader.read(memoryview(lone_body(version, replica_id=2)), 0) is None
+    else:
+        state = messages.FetchRequest.ReplicaState(2, 5)
+        assert reader.read(memoryview(lone_body(version, replica_state=state)), 0) is None
+
+
+@pytest.mark.parametrize("version", LONE_VERSIONS)
+def test_every_cut_of_it_is_left(version: int) -> None:
+    body = lone_body(version)
+    reader = reader_of(version)
+    reader.read(memoryview(body), 0)
+    for end in range(len(body)):
+        assert reader.read(memoryview(body)[:end], 0) is None
+
+
+@pytest.mark.parametrize("version", LONE_VERSIONS)
+@pytest.mark.parametrize("aborted", [None, (), [(5, 6)]])
+@pytest.mark.parametrize("records", [b"", b"x", b"y" * 126, b"z" * 127, b"w" * 16_384, b"w" * 16_385])
+def test_its_answer_has_the_same_bytes(version: int, aborted: list[tuple[int, int]] | None, records: bytes) -> None:
+    lone = LoneFetch(version, None if version >= 13 else "t", TOPIC_ID.bytes if version >= 13 else None, 5)
+    data = FetchPartitionData(5, 0, 2**40, 2**39, 17, aborted, records)
+    answer = lone.answer(99, data)
+    ref = TOPIC_ID.bytes if version >= 13 else "t"
+    expected = response_header(ApiKey.FETCH, version, 99) + b"".join(map(bytes, pack_fetch_response(version, 0, 0, [(ref, [data])])))  # type: ignore[arg-type]
+    if isinstance(answer, bytes):
+        assert answer == len(expected).to_bytes(4, "big") + expected
+    else:
+        assert aborted or len(records) > 16_384
+        assert b"".join(map(bytes, answer)) == expected  # type: ignore[arg-type]

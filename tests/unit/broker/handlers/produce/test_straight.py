@@ -10,54 +10,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from oncelog.broker.net.dispatch import ApiRegistry
-from oncelog.broker.net.requests import RequestHandler
-from oncelog.coordinator.deferred import Deferred
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import build_batch
-from support.administered import FakeConnection
 from support.flushed_when_told import DATA, LaterFlusher
 from support.inline import delete_topic
 from support.simfs import SimFileSystem
 from support.storage_kit import T0, Kit
+from support.straight_broker import Broker, whole
 
 pytestmark = pytest.mark.unit
 VERSIONS = range(9, 14)
 TOPIC_ID = uuid.UUID(int=5)
-
-
-class Broker:
-    """Handlers over real logs. Without `straight`, every request goes the ordinary way."""
-
-    def __init__(self, kit: Kit, *, straight: bool = True) -> None:
-        self.kit = kit
-        self.parts = SimpleNamespace(env=kit.env, logs=kit.manager, authorizer=None, turns=None)
-        self.handler = RequestHandler(self.parts, ApiRegistry())  # type: ignore[arg-type]
-        self.straight = straight
-        self.taken = 0
-        self.connection: Any = FakeConnection()
-
-    def send(self, frame: bytes) -> Any:
-        if not self.straight:
-            self.handler._straight.clear()
-        answer = self.handler.handle(memoryview(bytearray(frame)), self.connection)
-        self.taken += type(answer) is bytes
-        return answer
-
-    def answer(self, frame: bytes) -> bytes:
-        """With its length in front."""
-        return whole(self.send(frame))
-
-
-def whole(answer: Any) -> bytes:
-    if isinstance(answer, Deferred):
-        answer = answer.result()
-    if isinstance(answer, bytes):
-        return answer
-    joined = b"".join(bytes(piece) for piece in answer)
-    return struct.pack(">i", len(joined)) + joined if joined else b""
 
 
 def frame(version: int, records: bytes | None, *, partition: int = 0, acks: int = 1, topic: str = "t", client: str | None = "c") -> bytes:
