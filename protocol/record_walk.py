@@ -133,6 +133,10 @@ class RecordWalk:
             if length < 0x80:
                 pos += 1
                 length = (length >> 1) ^ -(length & 1)
+            elif (second := data[pos + 1]) < 0x80:  # by hand, as nearly all that is longer than a byte
+                pos += 2
+                length += (second << 7) - 0x80
+                length = (length >> 1) ^ -(length & 1)
             else:
                 length, pos = read_varint(data, pos, _LONGEST_HEAD)
             times = pos + 1  # behind the attributes, which mean nothing
@@ -146,6 +150,10 @@ class RecordWalk:
             if delta < 0x80:
                 offsets = times + 1
                 delta = (delta >> 1) ^ -(delta & 1)
+            elif (second := data[times + 1]) < 0x80:
+                offsets = times + 2
+                delta += (second << 7) - 0x80
+                delta = (delta >> 1) ^ -(delta & 1)
             else:
                 delta, offsets = read_varint(data, times)
             if delta > largest:
@@ -155,6 +163,10 @@ class RecordWalk:
             delta = data[offsets]
             if delta < 0x80:
                 keys = offsets + 1
+                delta = (delta >> 1) ^ -(delta & 1)
+            elif (second := data[offsets + 1]) < 0x80:
+                keys = offsets + 2
+                delta += (second << 7) - 0x80
                 delta = (delta >> 1) ^ -(delta & 1)
             else:
                 delta, keys = read_varint(data, offsets, 5)
@@ -173,6 +185,10 @@ class RecordWalk:
             length = data[values]
             if length < 0x80:
                 pos = values + 1
+                length = (length >> 1) ^ -(length & 1)
+            elif (second := data[values + 1]) < 0x80:
+                pos = values + 2
+                length += (second << 7) - 0x80
                 length = (length >> 1) ^ -(length & 1)
             else:
                 length, pos = read_varint(data, values, 5)
