@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,11 @@ from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.header import parse_request_header, response_header
-from oncelog.protocol.primitives import MalformedRequest
+from oncelog.protocol.primitives import Buffer, MalformedRequest
 
 if TYPE_CHECKING:
     from oncelog.broker.auth.sasl import SaslState
+    from oncelog.protocol.messages import MessageBase
     from oncelog.storage.env import Clock
 
 _log = logging.getLogger(__name__)
@@ -81,10 +83,7 @@ class RequestHandler:
         split = split_of(api, ctx.api_version, body)
         if split is not None:
             return handled_in_turns(api, split, body, ctx)
-        from oncelog.protocol import messages
-
-        request = messages.decode_request(api.key, ctx.api_version, body) if ctx.api_version >= 0 else None
-        return api.handle(request, ctx)
+        return api.handle(_codec()[0](api.key, ctx.api_version, body) if ctx.api_version >= 0 else None, ctx)
 
     def _out_of_order(self, sasl: SaslState, header: tuple[int, int, int], body: memoryview, connection: Connection) -> Deferred[Pieces]:
         """What SASL does not allow now ends the connection, while tokens are awaited behind an answer of error 34."""
@@ -122,6 +121,12 @@ def _finish(api: Api, version: int, correlation_id: int, value: Any) -> Pieces:
         return [head, *value]
     if isinstance(value, bytearray):
         return [head, value]  # encoded already
+    return [head, _codec()[1](api.key, version, value)]
+
+
+@cache
+def _codec() -> tuple[Callable[[int, int, Buffer], MessageBase], Callable[[int, int, MessageBase], bytearray]]:
+    """Of requests to decode and answers to encode: imported by the first that needs it, as a start can do without."""
     from oncelog.protocol import messages
 
-    return [head, messages.encode_response(api.key, version, value)]
+    return messages.decode_request, messages.encode_response
