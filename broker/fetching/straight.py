@@ -1,6 +1,6 @@
-"""The straight way of a small Fetch: one partition, no session, something to read; from the frame to its answer.
+"""The straight way of a small Fetch: one partition, no session; from the frame to its answer, now or when there is something to read.
 
-As that of Produce (`handlers/produce/straight.py`) it leaves all else, untouched, to the ordinary way: what is refused, what waits.
+As that of Produce (`handlers/produce/straight.py`) it leaves all else, untouched, to the ordinary way.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ import uuid
 from typing import TYPE_CHECKING
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.fetching.delayed import ParkedRequest
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.hot import FetchPartitionData, LoneFetch, LoneFetchReader
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 
 if TYPE_CHECKING:
     from oncelog.broker.context import BrokerContext, ConnectionFacts
-    from oncelog.protocol.primitives import Piece
+    from oncelog.broker.net.answer_stream import Sent
+    from oncelog.coordinator.deferred import Deferred
     from oncelog.storage.log.log import Log
 
 FIRST_VERSION = 12
@@ -34,6 +36,50 @@ class _Source:
         self.log: Log | None = None
 
 
+class _Read:
+    """What one request reads, tried until there is enough."""
+
+    __slots__ = ("_connection", "_correlation_id", "_isolation", "_least", "_limit", "_log", "_lone", "_offset")
+
+    def __init__(
+        self,
+        log: Log,
+        lone: LoneFetch,
+        offset: int,
+        limit: int,
+        isolation: IsolationLevel,
+        least: int,
+        correlation_id: int,
+        connection: ConnectionFacts,
+    ) -> None:
+        self._log = log
+        self._lone = lone
+        self._offset = offset
+        self._limit = limit
+        self._isolation = isolation
+        self._least = least
+        self._correlation_id = correlation_id
+        self._connection = connection
+
+    def answer(self, final: bool) -> Sent | None:
+        """With what there is; None when there is too little, and it is worth waiting for more."""
+        log = self._log
+        if not final and self._least > 0 and self._offset == log.readable_end(self._isolation) and log.offline is None:
+            return None
+        in_memory = max(self._connection.at_once_bytes, SMALL_BYTES)
+        try:
+            data = log.read(self._offset, self._limit, isolation=self._isolation, min_one_message=True, in_memory=in_memory)
+        except KafkaError as error:
+            return self._lone.answer(self._correlation_id, FetchPartitionData(self._lone.partition, error.code))
+        if not final and len(data.records) < self._least:
+            return None
+        aborted = None if data.aborted is None else [(txn.producer_id, txn.first_offset) for txn in data.aborted]
+        told = FetchPartitionData(
+            self._lone.partition, 0, data.high_watermark, data.last_stable_offset, data.log_start_offset, aborted, data.records
+        )
+        return self._lone.answer(self._correlation_id, told)
+
+
 class StraightFetch:
     """Of one version."""
 
@@ -43,8 +89,8 @@ class StraightFetch:
         self._broker = broker
         self._reader = LoneFetchReader(version, _Source)
 
-    def __call__(self, frame: memoryview, begin: int, correlation_id: int, connection: ConnectionFacts) -> bytes | list[Piece] | None:
-        """The answer to the request whose body begins at `begin`; None: nothing was done."""
+    def __call__(self, frame: memoryview, begin: int, correlation_id: int, connection: ConnectionFacts) -> Sent | Deferred[Sent] | None:
+        """The answer to the request whose body begins at `begin`, now or when there is something; None: nothing was done."""
         found = self._reader.read(frame, begin)
         if found is None:
             return None
@@ -54,28 +100,18 @@ class StraightFetch:
             log = source.log = self._log_of(source.lone)
             if log is None:
                 return None
-        isolation = _COMMITTED if level > 0 else _UNCOMMITTED
-        known = epoch in (-1, log.leader_epoch) and last_epoch <= log.leader_epoch
-        if not known or (wait_ms > 0 and offset >= log.readable_end(isolation)):
+        if epoch not in (-1, log.leader_epoch) or last_epoch > log.leader_epoch:
             return None
         authorizer = broker.authorizer
         if authorizer is not None and not authorizer.authorize(
             connection.principal, connection.client_host, _READ, _TOPIC, log.topic_partition.topic
         ):
             return None
+        isolation = _COMMITTED if level > 0 else _UNCOMMITTED
         limit = min(partition_most, most, broker.config.server.fetch_max_bytes)
-        in_memory = max(connection.at_once_bytes, SMALL_BYTES)
-        try:
-            data = log.read(offset, limit, isolation=isolation, min_one_message=True, in_memory=in_memory)
-        except KafkaError:
-            return None  # which is said by who asks again
-        if wait_ms > 0 and len(data.records) < least:
-            return None
-        aborted = None if data.aborted is None else [(txn.producer_id, txn.first_offset) for txn in data.aborted]
-        told = FetchPartitionData(
-            source.lone.partition, 0, data.high_watermark, data.last_stable_offset, data.log_start_offset, aborted, data.records
-        )
-        return source.lone.answer(correlation_id, told)
+        read = _Read(log, source.lone, offset, limit, isolation, least, correlation_id, connection)
+        answer = read.answer(wait_ms <= 0)
+        return ParkedRequest([log], wait_ms, read.answer).answer if answer is None else answer
 
     def _log_of(self, lone: LoneFetch) -> Log | None:
         logs, topic = self._broker.logs, lone.topic

@@ -31,7 +31,7 @@ Answer: TypeAlias = "MessageBase | bytearray | Sequence[Piece] | Deferred[Any] |
 Handler: TypeAlias = "Callable[[Any, RequestContext], Answer]"
 # From a frame, where its body begins, its correlation id and its connection to the answer; None: nothing was done, the handler is to be
 # asked. The way of those requests of an API that are many and alike.
-StraightWay: TypeAlias = "Callable[[memoryview, int, int, ConnectionFacts], Sent | Deferred[bytes] | None]"
+StraightWay: TypeAlias = "Callable[[memoryview, int, int, ConnectionFacts], Sent | Deferred[Sent] | None]"
 StraightWays: TypeAlias = "Callable[[BrokerContext, int], StraightWay | None]"
 H = TypeVar("H", bound="Callable[[Any, RequestContext], Answer]")
 _PACKAGE = "oncelog.broker.handlers"

@@ -1,4 +1,4 @@
-"""The straight way of a Fetch is the twin of its handler: the same bytes in answer, and what waits is left to it."""
+"""The straight way of a Fetch is the twin of its handler: the same bytes in answer, at the same time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import pytest
 from oncelog.coordinator.deferred import Deferred
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import build_batch
 from support.flushed_when_told import DATA
 from support.simfs import SimFileSystem
@@ -137,19 +136,58 @@ def test_long_answers_are_read_when_they_are_sent() -> None:
     on_a_loop(work)
 
 
-def test_what_is_new_is_read_the_next_time() -> None:
+def both_wait(sent: bytes, brokers: tuple[Broker, Broker]) -> list[Deferred[Any]]:
+    answers = [broker.send(sent) for broker in brokers]
+    assert not any(answer.done for answer in answers)
+    assert brokers[0].taken == 1
+    return answers
+
+
+def append(broker: Broker, value: bytes) -> None:
+    broker.kit.log.append(build_batch([(T0, b"k", value)]), T0)
+
+
+@pytest.mark.parametrize("isolation", [0, 1])
+def test_what_waits_is_woken_by_enough(isolation: int) -> None:
     def work() -> None:
-        straight, _ordinary = twins()
-        log = straight.kit.manager.log(TopicPartition("t", 0))
-        assert log is not None
-        end = log.log_end_offset
-        assert not straight.send(frame(12, end, max_wait_ms=100, min_bytes=1)).done
-        log.append(build_batch([(T0, b"k", b"new")]), T0)
-        assert b"new" in straight.answer(frame(12, end, max_wait_ms=100, min_bytes=1))
-        assert straight.taken == 1
-        log.retire("the topic was deleted")
-        straight.kit.manager._logs.clear()
-        assert b"new" not in straight.answer(frame(12, end, max_wait_ms=0))
+        brokers = twins()
+        end = brokers[0].kit.log.log_end_offset
+        brokers[0].kit.mark(7, commit=True)
+        brokers[1].kit.mark(7, commit=True)
+        answers = both_wait(frame(12, end + 1, max_wait_ms=100, min_bytes=200, isolation_level=isolation), brokers)
+        for broker in brokers:
+            append(broker, b"first" * 10)
+        assert not any(answer.done for answer in answers)
+        for broker in brokers:
+            append(broker, b"second" * 10)
+        assert whole(answers[0]) == whole(answers[1])
+        assert b"second" in whole(answers[0])
+
+    on_a_loop(work)
+
+
+def test_what_waits_is_answered_at_its_time() -> None:
+    async def main() -> None:
+        brokers = twins()
+        answers = both_wait(frame(12, brokers[0].kit.log.log_end_offset, max_wait_ms=1, min_bytes=1), brokers)
+        for answer in answers:
+            told = asyncio.Event()
+            answer.when_done(lambda _done, told=told: told.set())  # type: ignore[misc]
+            async with asyncio.timeout(20):
+                await told.wait()
+        assert whole(answers[0]) == whole(answers[1])
+
+    asyncio.run(main())
+
+
+def test_what_waits_hears_that_its_log_is_gone() -> None:
+    def work() -> None:
+        brokers = twins()
+        answers = both_wait(frame(12, brokers[0].kit.log.log_end_offset, max_wait_ms=100, min_bytes=1), brokers)
+        for broker in brokers:
+            broker.kit.log.retire("the topic was deleted")
+        assert whole(answers[0]) == whole(answers[1])
+        assert struct.pack(">ih", 0, 56) in whole(answers[0])
 
     on_a_loop(work)
 
