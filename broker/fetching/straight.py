@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from oncelog.coordinator.deferred import Deferred
     from oncelog.storage.log.log import Log
 
-FIRST_VERSION = 12
+FIRST_BY_TOPIC_ID = 13
 SMALL_BYTES = 256  # records that take no more memory than what says where they are
 _READ, _TOPIC = AclOperation.READ, ResourceType.TOPIC  # bound once: in Python 3.11 each look into an enum is a function call
 _UNCOMMITTED, _COMMITTED = IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED
@@ -81,17 +81,20 @@ class _Read:
 
 
 class StraightFetch:
-    """Of one version."""
+    """Of one broker; `StraightWay`."""
 
-    __slots__ = ("_broker", "_reader")
+    __slots__ = ("_broker", "_by_id", "_by_name")
 
-    def __init__(self, broker: BrokerContext, version: int) -> None:
+    def __init__(self, broker: BrokerContext) -> None:
         self._broker = broker
-        self._reader = LoneFetchReader(version, _Source)
+        self._by_name = LoneFetchReader(False, _Source)
+        self._by_id = LoneFetchReader(True, _Source)
 
-    def __call__(self, frame: memoryview, begin: int, correlation_id: int, connection: ConnectionFacts) -> Sent | Deferred[Sent] | None:
+    def __call__(
+        self, version: int, frame: memoryview, begin: int, correlation_id: int, connection: ConnectionFacts
+    ) -> Sent | Deferred[Sent] | None:
         """The answer to the request whose body begins at `begin`, now or when there is something; None: nothing was done."""
-        found = self._reader.read(frame, begin)
+        found = (self._by_id if version >= FIRST_BY_TOPIC_ID else self._by_name).read(version, frame, begin)
         if found is None:
             return None
         source, wait_ms, least, most, level, epoch, offset, last_epoch, partition_most = found
@@ -119,8 +122,3 @@ class StraightFetch:
             known = logs.topics.by_id(uuid.UUID(bytes=lone.topic_id))
             topic = known.name if known is not None else None
         return logs.log(TopicPartition(topic, lone.partition)) if topic is not None else None
-
-
-def straight(broker: BrokerContext, version: int) -> StraightFetch | None:
-    """The straight way of a version, which must be flexible."""
-    return StraightFetch(broker, version) if version >= FIRST_VERSION else None

@@ -18,7 +18,7 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.handlers.produce.admission import admit
 from oncelog.broker.handlers.produce.batch_checks import PARTITIONS_A_TURN, append_or_check, check_records, checked_at_once
 from oncelog.broker.handlers.produce.partition import Part, keep_batches, refuse_all, refused
-from oncelog.broker.handlers.produce.straight import straight
+from oncelog.broker.handlers.produce.straight import StraightProduce
 from oncelog.broker.net.dispatch import CloseConnection, api
 from oncelog.broker.net.turns import at_once
 from oncelog.coordinator.deferred import Deferred, Reply
@@ -43,7 +43,7 @@ RETRY_MS = 20  # add.partitions.to.txn.retry.backoff.ms
 RETRY_LIMIT_MS = 100  # add.partitions.to.txn.retry.backoff.max.ms
 
 
-@api(ApiKey.PRODUCE, 3, 13, raw=True, advertised_min=0, straight=straight)
+@api(ApiKey.PRODUCE, 3, 13, raw=True, advertised_min=0, straight=StraightProduce)
 def handle(body: memoryview, ctx: RequestContext) -> Reply[_Answer]:
     """Append every batch, answer when `acks` says so."""
     return _produce(body, ctx, folders_made=False)

@@ -21,7 +21,7 @@ from oncelog.broker.answers import holding_back
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.fetching.delayed import Changing, ParkedRequest
 from oncelog.broker.fetching.sessions import FetchContext, Key, TopicRef
-from oncelog.broker.fetching.straight import SMALL_BYTES, straight
+from oncelog.broker.fetching.straight import SMALL_BYTES, StraightFetch
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps
 from oncelog.coordinator.deferred import Reply
@@ -43,7 +43,7 @@ PARKED_PARTITIONS = 16  # of a request that may wait beside others of its connec
 PARTITIONS_A_TURN = 50
 
 
-@api(ApiKey.FETCH, 4, 18, raw=True, straight=straight)
+@api(ApiKey.FETCH, 4, 18, raw=True, straight=StraightFetch)
 def handle(body: memoryview, ctx: RequestContext) -> Reply[list[Piece]]:
     """Read, now or when there is something."""
     request = parse_fetch(ctx.api_version, body)

@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 Answer: TypeAlias = "MessageBase | bytearray | Sequence[Piece] | Deferred[Any] | None"
 # the request is the message of its key, or the body's bytes: `handlers/` say which
 Handler: TypeAlias = "Callable[[Any, RequestContext], Answer]"
-# From a frame, where its body begins, its correlation id and its connection to the answer; None: nothing was done, the handler is to be
-# asked. The way of those requests of an API that are many and alike.
-StraightWay: TypeAlias = "Callable[[memoryview, int, int, ConnectionFacts], Sent | Deferred[Sent] | None]"
-StraightWays: TypeAlias = "Callable[[BrokerContext, int], StraightWay | None]"
+# From version, frame, where its body begins, correlation id and connection to the answer; None: nothing was done, the handler is to be
+# asked. The way of those requests of an API that are many and alike, in its flexible versions.
+StraightWay: TypeAlias = "Callable[[int, memoryview, int, int, ConnectionFacts], Sent | Deferred[Sent] | None]"
 H = TypeVar("H", bound="Callable[[Any, RequestContext], Answer]")
 _PACKAGE = "oncelog.broker.handlers"
 _HANDLERS = Path(__file__).parents[1] / "handlers"
@@ -46,7 +45,7 @@ class Api:
 
     `advertised_min`: a lower version that ApiVersions names and no request may use (KAFKA-18659). `unstable_max`: served and
     advertised only with `unstable.api.versions.enable`. `raw`: the handler takes the body's bytes and returns buffers.
-    `hidden`: answered, not advertised. `straight`: makes the straight way of a version.
+    `hidden`: answered, not advertised. `straight`: makes the straight way of a broker.
     """
 
     key: ApiKey
@@ -57,7 +56,7 @@ class Api:
     unstable_max: int | None = None
     hidden: bool = False
     handle: Handler | None = None
-    straight: StraightWays | None = None
+    straight: Callable[[BrokerContext], StraightWay] | None = None
 
 
 _handlers: dict[ApiKey, Api] = {}
@@ -72,7 +71,7 @@ def api(
     advertised_min: int | None = None,
     unstable_max: int | None = None,
     hidden: bool = False,
-    straight: StraightWays | None = None,
+    straight: Callable[[BrokerContext], StraightWay] | None = None,
 ) -> Callable[[H], H]:
     """Register a handler for requests of `key` in versions `min_version` to `max_version`."""
 

@@ -16,7 +16,7 @@ from oncelog.broker.net.connection import Connection
 from oncelog.broker.net.dispatch import Answer, Api, ApiRegistry, CloseConnection, StraightWay
 from oncelog.broker.net.splitting import handled_in_turns, split_of
 from oncelog.coordinator.deferred import Deferred, Reply
-from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.header import parse_request_header, response_header
 from oncelog.protocol.primitives import Buffer, MalformedRequest
@@ -39,7 +39,8 @@ class RequestHandler:
         self._apis = apis
         self.clock: Clock = broker.env.clock
         self._api_versions_max = apis.version_range(ApiKey.API_VERSIONS)[1]
-        self._straight: dict[int, StraightWay | None] = {}  # by the first four bytes of a request, key and version
+        self._straight: dict[int, StraightWay] = {}  # by the first four bytes of a request, key and version
+        self._ways: dict[int, StraightWay] = {}  # the same, by key
 
     def handle(self, frame: memoryview, connection: Connection) -> Reply[Sent]:
         """The answer to one frame (no buffers: nothing is sent), now or later.
@@ -56,7 +57,7 @@ class RequestHandler:
             if straight is not None and (sasl is None or sasl.allows(kind >> 16, self.clock.monotonic_ms())):
                 begin = _FIXED.size + 1 + (client_bytes if client_bytes > 0 else 0)
                 if begin < len(frame) and frame[begin - 1] == 0:  # no tags
-                    answer = straight(frame, begin, correlation_id, connection)
+                    answer = straight(kind & 0xFFFF, frame, begin, correlation_id, connection)
                     if answer is not None:
                         return answer
         key, version, correlation_id, client_id, body_offset = parse_request_header(frame)
@@ -66,8 +67,8 @@ class RequestHandler:
             api, version = self._apis.find(key, 0), -1  # the body is not read: its version is not ours
         else:
             api = self._apis.find(key, version)
-            if api.straight is not None and kind not in self._straight:
-                self._straight[kind] = api.straight(self._broker, version)
+            if api.straight is not None and version >= FIRST_FLEXIBLE_VERSION[key]:
+                self._straight[kind] = self._ways.get(key) or self._ways.setdefault(key, api.straight(self._broker))
         ctx = RequestContext(self._broker, connection, version, client_id, self.clock.time_ms())
         try:
             reply = self._call(api, frame[body_offset:], ctx)

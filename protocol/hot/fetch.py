@@ -217,18 +217,19 @@ def _read_tags(version: int, view: memoryview, pos: int, request: FetchRequest) 
 
 
 class LoneFetch:
-    """The one partition of a request without a session, and the answer to it. `topic_id` from v13 on, `topic` before."""
+    """The one partition of a flexible request without a session, and the answer to it, alike in all those versions.
 
-    __slots__ = ("_head", "_pack", "partition", "topic", "topic_id", "version")
+    `topic_id` from v13 on, `topic` before; the other one is None.
+    """
 
-    def __init__(self, version: int, topic: str | None, topic_id: bytes | None, partition: int) -> None:
-        self.version = version
+    __slots__ = ("_head", "partition", "topic", "topic_id")
+
+    def __init__(self, topic: str | None, topic_id: bytes | None, partition: int) -> None:
         self.topic = topic
         self.topic_id = topic_id
         self.partition = partition
         # no tags in the header, no throttling, no error, no session, one topic, one partition
         self._head = bytes(11) + b"\x02" + pack_topic(self._ref, True) + b"\x02"
-        self._pack = Struct(f">ii{len(self._head)}sihqqqBi").pack
 
     @property
     def _ref(self) -> str | bytes:
@@ -238,34 +239,32 @@ class LoneFetch:
         """The whole answer, its length in front, when it is short; else its buffers."""
         _index, code, high_watermark, stable, start, aborted, records = data
         if aborted or not isinstance(records, bytes) or len(records) > _SHORT_BYTES:
-            body = pack_fetch_response(self.version, 0, 0, [(self._ref, [data])])
+            body = pack_fetch_response(FIRST_FLEXIBLE, 0, 0, [(self._ref, [data])])
             return [INT32.pack(correlation_id) + b"\x00", *body]
         length = unsigned_varint(len(records) + 1)
         size = _LONE_BYTES + len(self._head) + len(length) + len(records)
         none = 0 if aborted is None else 1  # transactions; and no preferred read replica
-        head = self._pack(size, correlation_id, self._head, self.partition, code, high_watermark, stable, start, none, -1)
-        return b"".join((head, length, records, _NO_TAGS_THRICE))
+        fields = _LONE.pack(self.partition, code, high_watermark, stable, start, none, -1)
+        return b"".join((_TWO_INT32.pack(size, correlation_id), self._head, fields, length, records, _NO_TAGS_THRICE))
 
 
 class LoneFetchReader(Generic[T]):
-    """Reads flexible requests without a session for one partition: all that clients without sessions (librdkafka) send for one. What
-    `learn` made of the partition stands in a dictionary. Anything else is left to `parse_fetch`.
+    """Reads flexible requests without a session for one partition, by topic id (from v13) or by name (v12): all that clients without
+    sessions (librdkafka) send for one. What `learn` made of the partition stands in a dictionary. Anything else is left to `parse_fetch`.
     """
 
-    __slots__ = ("_by_id", "_known", "_learn", "_version")
+    __slots__ = ("_by_id", "_known", "_learn")
 
-    def __init__(self, version: int, learn: Callable[[LoneFetch], T]) -> None:
-        assert version >= FIRST_FLEXIBLE
-        self._version = version
-        self._by_id = version >= FIRST_BY_TOPIC_ID
+    def __init__(self, by_id: bool, learn: Callable[[LoneFetch], T]) -> None:
+        self._by_id = by_id
         self._learn = learn
         self._known: dict[bytes, T] = {}
 
-    def read(self, frame: memoryview, begin: int) -> tuple[T, int, int, int, int, int, int, int, int] | None:
+    def read(self, version: int, frame: memoryview, begin: int) -> tuple[T, int, int, int, int, int, int, int, int] | None:
         """(what `learn` made, max_wait_ms, min_bytes, max_bytes, isolation_level, current_leader_epoch, fetch_offset, last_fetched_epoch,
         partition_max_bytes) of the request whose body begins at `begin`; None when `parse_fetch` has to read it. Raises nothing."""
         try:
-            if self._version >= FIRST_WITH_REPLICA_STATE:
+            if version >= FIRST_WITH_REPLICA_STATE:
                 wait_ms, least, most, isolation, session, session_epoch = _HEAD_V15.unpack_from(frame, begin)
                 replica, pos = -1, begin + _HEAD_V15.size
             else:
@@ -294,15 +293,17 @@ class LoneFetchReader(Generic[T]):
         if prefix[0] != 2 or not 0 < name_bytes < 0x80 or prefix[-5] != 2:
             return None
         name, topic_id, _pos = read_topic(memoryview(prefix), 1, True, self._by_id)
-        return LoneFetch(self._version, name, topic_id, INT32.unpack_from(prefix, len(prefix) - 4)[0])
+        return LoneFetch(name, topic_id, INT32.unpack_from(prefix, len(prefix) - 4)[0])
 
 
 _LONE_REST = Struct(">iqiqi5s")  # of a partition behind its index, and of the request
 _NOTHING_MORE: Final = b"\x00\x00" + _NOTHING_FORGOTTEN_NO_RACK_NO_TAGS
-_LONE_BYTES: Final = 4 + _ANSWER_V5.size + 5 + 3  # of an answer, beside its head and its records
+_TWO_INT32 = Struct(">ii")
+_LONE = Struct(_ANSWER_V5.format + "Bi")
+_LONE_BYTES: Final = 4 + _LONE.size + 3  # of an answer, beside its head and its records
 _NO_TAGS_THRICE: Final = bytes(3)  # of the partition, of the topic, of the answer
 _SHORT_BYTES: Final = 16 << 10
-_KNOWN_REQUESTS: Final = 10_000
+_KNOWN_REQUESTS: Final = 5_000
 
 
 def pack_fetch_response(

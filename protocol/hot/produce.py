@@ -87,22 +87,19 @@ def parse_produce(version: int, body: Buffer, most: int = 1 << 31) -> ProduceReq
 
 
 class LoneProduce:
-    """What a flexible request for one partition says before its records, and the answer to it.
+    """What a flexible request for one partition says before its records, and the answer to it, alike in all those versions.
 
     `topic_id` from v13 on, `topic` before; the other one is None.
     """
 
-    __slots__ = ("_head", "_pack", "_size", "acks", "partition", "topic", "topic_id", "version")
+    __slots__ = ("_head", "acks", "partition", "topic", "topic_id")
 
-    def __init__(self, version: int, acks: int, topic: str | None, topic_id: bytes | None, partition: int) -> None:
-        self.version = version
+    def __init__(self, acks: int, topic: str | None, topic_id: bytes | None, partition: int) -> None:
         self.acks = acks
         self.topic = topic
         self.topic_id = topic_id
         self.partition = partition
         self._head = b"\x00\x02" + pack_topic(self.ref, True) + b"\x02"  # no tags in the header, one topic, one partition
-        self._pack = Struct(f">ii{len(self._head)}sihqqq{len(_LONE_TAIL)}s").pack
-        self._size = 4 + len(self._head) + _V5.size + len(_LONE_TAIL)
 
     @property
     def ref(self) -> str | bytes:
@@ -111,34 +108,35 @@ class LoneProduce:
 
     def answer(self, correlation_id: int, base_offset: int, log_append_time_ms: int, log_start_offset: int) -> bytes:
         """The whole answer, its length in front, to a request that succeeded."""
-        return self._pack(
-            self._size, correlation_id, self._head, self.partition, 0, base_offset, log_append_time_ms, log_start_offset, _LONE_TAIL
-        )
+        head = self._head
+        fields = self.partition, 0, base_offset, log_append_time_ms, log_start_offset
+        return _TWO_INT32.pack(_LONE_BYTES + len(head), correlation_id) + head + _LONE.pack(*fields, _LONE_TAIL)
 
     def refusal(self, correlation_id: int, response: PartitionProduceResponse) -> bytes:
         """The whole answer to one that did not."""
-        body = pack_produce_response(self.version, [(self.ref, [response])])
+        body = pack_produce_response(FIRST_FLEXIBLE, [(self.ref, [response])])
         return _TWO_INT32.pack(5 + len(body), correlation_id) + b"\x00" + body
 
 
 # record_errors [], error_message null, tags of the partition and of the topic, throttle_time_ms, tags
 _LONE_TAIL: Final = b"\x01\x00\x00\x00\x00\x00\x00\x00\x00"
-_KNOWN_REQUESTS: Final = 10_000
+_LONE = Struct(_V5.format + "9s")
+_LONE_BYTES: Final = 4 + _LONE.size
+_KNOWN_REQUESTS: Final = 5_000
 
 
 class LoneProduceReader(Generic[T]):
-    """Reads flexible requests of one version for one partition, nearly all that small producers send: their bytes up to the records are
-    the same from one request to the next, so that reading them is a look into a dictionary. Anything else is left to `parse_produce`.
+    """Reads flexible requests for one partition, by topic id (v13) or by name (before), nearly all that small producers send: their bytes
+    up to the records are the same from one to the next, so that reading them is a look into a dictionary. Anything else is left to
+    `parse_produce`.
 
     What stands in the dictionary is made by `learn`; None: such requests are left, too.
     """
 
-    __slots__ = ("_by_id", "_known", "_learn", "_version")
+    __slots__ = ("_by_id", "_known", "_learn")
 
-    def __init__(self, version: int, learn: Callable[[LoneProduce], T | None]) -> None:
-        assert version >= FIRST_FLEXIBLE
-        self._version = version
-        self._by_id = version >= FIRST_BY_TOPIC_ID
+    def __init__(self, by_id: bool, learn: Callable[[LoneProduce], T | None]) -> None:
+        self._by_id = by_id
         self._learn = learn
         self._known: dict[bytes, T | None] = {}
 
@@ -178,9 +176,9 @@ class LoneProduceReader(Generic[T]):
             return None
         if pos + 1 + name_bytes + 5 != len(prefix) or prefix[-5] != 2:
             return None
-        request = parse_produce(self._version, prefix + b"\x01\x00\x00\x00")
+        request = parse_produce(FIRST_BY_TOPIC_ID if self._by_id else FIRST_FLEXIBLE, prefix + b"\x01\x00\x00\x00")
         ((name, topic_id, ((partition, _),)),) = request.topics
-        return LoneProduce(self._version, request.acks, name, topic_id, partition)
+        return LoneProduce(request.acks, name, topic_id, partition)
 
 
 def _read_partitions(view: memoryview, pos: int, most: int) -> tuple[list[ProducePartition], int]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from oncelog.coordinator.deferred import Reply
     from oncelog.storage.log.log import Log
 
-FIRST_VERSION = 9
+FIRST_BY_TOPIC_ID = 13
 _WRITE, _TOPIC = AclOperation.WRITE, ResourceType.TOPIC  # bound once: in Python 3.11 each look into an enum is a function call
 
 
@@ -55,17 +55,20 @@ class _Durable(Deferred[bytes]):
 
 
 class StraightProduce:
-    """Of one version."""
+    """Of one broker; `StraightWay`."""
 
-    __slots__ = ("_broker", "_reader")
+    __slots__ = ("_broker", "_by_id", "_by_name")
 
-    def __init__(self, broker: BrokerContext, version: int) -> None:
+    def __init__(self, broker: BrokerContext) -> None:
         self._broker = broker
-        self._reader = LoneProduceReader(version, _target_of)
+        self._by_name = LoneProduceReader(False, _target_of)
+        self._by_id = LoneProduceReader(True, _target_of)
 
-    def __call__(self, frame: memoryview, begin: int, correlation_id: int, connection: ConnectionFacts) -> Reply[bytes] | None:
+    def __call__(
+        self, version: int, frame: memoryview, begin: int, correlation_id: int, connection: ConnectionFacts
+    ) -> Reply[bytes] | None:
         """The whole answer, its length in front, to the request whose body begins at `begin`; None: nothing was done."""
-        found = self._reader.read(frame, begin)
+        found = (self._by_id if version >= FIRST_BY_TOPIC_ID else self._by_name).read(frame, begin)
         if found is None:
             return None
         target, start, stop = found
@@ -103,8 +106,3 @@ class StraightProduce:
 
 def _target_of(lone: LoneProduce) -> _Target | None:
     return _Target(lone) if lone.acks in (-1, 1) else None
-
-
-def straight(broker: BrokerContext, version: int) -> StraightProduce | None:
-    """The straight way of a version, which must be flexible."""
-    return StraightProduce(broker, version) if version >= FIRST_VERSION else None

@@ -175,7 +175,7 @@ def lone_body(version: int, *, partitions: int = 1, topics: int = 1, name: str =
 
 
 def reader_of(version: int) -> LoneFetchReader[LoneFetch]:
-    return LoneFetchReader(version, lambda lone: lone)
+    return LoneFetchReader(version >= 13, lambda lone: lone)
 
 
 @pytest.mark.parametrize("version", LONE_VERSIONS)
@@ -184,12 +184,12 @@ def test_a_request_for_one_partition_is_read_as_any(version: int, name: str) -> 
     reader = reader_of(version)
     body = lone_body(version, name=name)
     for begin in (0, 9):
-        found = reader.read(memoryview(bytes(begin) + body + b"behind"), begin)
+        found = reader.read(version, memoryview(bytes(begin) + body + b"behind"), begin)
         assert found is not None
         lone, *numbers = found
         long = parse_fetch(version, body)
         ((topic, topic_id, (partition,)),) = long.topics
-        assert (lone.version, lone.topic, lone.topic_id, lone.partition) == (version, topic, topic_id, partition.partition)
+        assert (lone.topic, lone.topic_id, lone.partition) == (topic, topic_id, partition.partition)
         assert numbers == [
             *(long.max_wait_ms, long.min_bytes, long.max_bytes, long.isolation_level),
             *(partition.current_leader_epoch, partition.fetch_offset, partition.last_fetched_epoch, partition.partition_max_bytes),
@@ -208,30 +208,30 @@ def test_other_requests_are_left(version: int) -> None:
         lone_body(version, session_id=5),
         lone_body(version, session_epoch=0),
     ):
-        assert reader.read(memoryview(body), 0) is None
+        assert reader.read(version, memoryview(body), 0) is None
     if version == 12:
-        assert reader.read(memoryview(lone_body(version, name="n" * 200)), 0) is None
+        assert reader.read(version, memoryview(lone_body(version, name="n" * 200)), 0) is None
     if version < 15:
-        assert reader.read(memoryview(lone_body(version, replica_id=2)), 0) is None
+        assert reader.read(version, memoryview(lone_body(version, replica_id=2)), 0) is None
     else:
         state = messages.FetchRequest.ReplicaState(2, 5)
-        assert reader.read(memoryview(lone_body(version, replica_state=state)), 0) is None
+        assert reader.read(version, memoryview(lone_body(version, replica_state=state)), 0) is None
 
 
 @pytest.mark.parametrize("version", LONE_VERSIONS)
 def test_every_cut_of_it_is_left(version: int) -> None:
     body = lone_body(version)
     reader = reader_of(version)
-    reader.read(memoryview(body), 0)
+    reader.read(version, memoryview(body), 0)
     for end in range(len(body)):
-        assert reader.read(memoryview(body)[:end], 0) is None
+        assert reader.read(version, memoryview(body)[:end], 0) is None
 
 
 @pytest.mark.parametrize("version", LONE_VERSIONS)
 @pytest.mark.parametrize("aborted", [None, (), [(5, 6)]])
 @pytest.mark.parametrize("records", [b"", b"x", b"y" * 126, b"z" * 127, b"w" * 16_384, b"w" * 16_385])
 def test_its_answer_has_the_same_bytes(version: int, aborted: list[tuple[int, int]] | None, records: bytes) -> None:
-    lone = LoneFetch(version, None if version >= 13 else "t", TOPIC_ID.bytes if version >= 13 else None, 5)
+    lone = LoneFetch(None if version >= 13 else "t", TOPIC_ID.bytes if version >= 13 else None, 5)
     data = FetchPartitionData(5, 0, 2**40, 2**39, 17, aborted, records)
     answer = lone.answer(99, data)
     ref = TOPIC_ID.bytes if version >= 13 else "t"
