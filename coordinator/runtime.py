@@ -313,7 +313,7 @@ class CoordinatorRuntime(Generic[S]):
 
 
 def _replay_log(log: Log, shard: Shard) -> None:
-    for header, batch in _batches(log):
+    for header, batch in batches(log):
         if not header.is_control:
             for record in records.iter_records(batch):
                 _replay(record, header, shard)
@@ -326,7 +326,7 @@ def _replay_log(log: Log, shard: Shard) -> None:
 def _replay_newest(log: Log, shard: Shard) -> None:
     """What compaction would leave is enough: a log of a million records may be of a hundred ids."""
     newest: dict[bytes, tuple[records.Record, records.BatchHeader]] = {}
-    for header, batch in _batches(log):
+    for header, batch in batches(log):
         if header.is_control:
             continue
         for record in records.iter_records(batch):
@@ -348,7 +348,7 @@ def _replay(record: records.Record, header: records.BatchHeader, shard: Shard) -
         )
 
 
-def _batches(log: Log) -> Iterator[tuple[records.BatchHeader, memoryview]]:
+def batches(log: Log) -> Iterator[tuple[records.BatchHeader, memoryview]]:
     """All batches of a log, the last too, stable or not. Raises KafkaError."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:

@@ -49,6 +49,7 @@ a prepared transaction: it gets a pair of its own, and the transaction stays und
     Prepare, and some of its markers        the others are written, those that are there are not written twice; completed
     Prepare of a killed process, unsynced   synced first, for the reason above
     Complete, but not every marker          the missing one is written, with the outcome and epoch that Complete tells
+    newer records of the id, then damaged   nothing is decided by the older one: what is open is aborted and fenced (`lost_records`)
     EndTxn that was never answered          one of the two outcomes on all partitions; the client asks again and is told which
 
 The rule behind it: an end that was answered keeps its outcome, everything else may be aborted, nothing stays open for ever. Without a
@@ -56,5 +57,6 @@ crash a partition may refuse its marker, too: the client is told that the decisi
 
 **Where it is.** `state`: the table of all events in all states. `decisions`: one method an API; `init_producer_id` and `end_txn` compute
 the epochs. `shard`: records to metadata and back. `service`: what handlers call, carries decisions out. `marker_phase`, `markers`,
-`marker_channel`: from Prepare to Complete. `recovery`, `timeouts`, `admin_markers`: what begins without a client.
+`marker_channel`: from Prepare to Complete. `recovery`, `lost_records`, `timeouts`, `admin_markers`: what begins
+without a client.
 """

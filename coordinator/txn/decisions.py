@@ -89,7 +89,7 @@ class TxnDecisions:
             return self._kept(txn, init_producer_id.kept(txn, request, self._new_producer_id, now_ms), request)
         if outcome.error is not ErrorCode.NONE:
             return Result(InitProducerIdResult(outcome.error))
-        renewed = init_producer_id.renewed(txn, request, self._new_producer_id, now_ms)
+        renewed = init_producer_id.renewed(txn, request, self._new_producer_id, now_ms, doubtful=shard.is_doubtful(txn.transactional_id))
         if renewed is None:
             return Result(InitProducerIdResult(ErrorCode.PRODUCER_FENCED))
         effects = () if request.has_pair else (_fenced(txn, "InitProducerId of a new instance", request.client),)
@@ -192,6 +192,14 @@ class TxnDecisions:
     def overtake(self, shard: TxnShard, transactional_id: str, epoch: int, now_ms: int) -> Result[None]:
         """Recovery: a partition has seen `epoch`, so what the record says of a transaction was over long before."""
         return Result(None, (self._record(shard.transactions[transactional_id].overtaken(epoch, now_ms)),))
+
+    def give_up(self, shard: TxnShard, transactional_id: str, partitions: frozenset[TopicPartition], now_ms: int) -> Result[None]:
+        """Recovery: these partitions hold a transaction of the id that began after the end its record tells of, and has no record left."""
+        txn = shard.transactions[transactional_id]
+        ended = TRANSITIONS[txn.state, Event.MARKERS_WRITTEN].next_state
+        idle = txn if ended is None else txn.completed(ended, now_ms)
+        opened = _with_partitions(idle, partitions, idle.client_transaction_version, now_ms)
+        return Result(None, (self._record(end_txn.fenced(opened, self._config.transaction_version, self._new_producer_id, now_ms)),))
 
     # -- helpers
 

@@ -92,16 +92,16 @@ def created(request: InitProducerId, producer_id: int, now_ms: int) -> Transacti
 
 
 def renewed(
-    txn: TransactionMetadata, request: InitProducerId, new_producer_id: Callable[[], int], now_ms: int
+    txn: TransactionMetadata, request: InitProducerId, new_producer_id: Callable[[], int], now_ms: int, *, doubtful: bool = False
 ) -> TransactionMetadata | None:
     """An idle id under its next epoch, or under the same one for a repeated request; None for a client that was fenced.
 
     A repeated request is known by `last_producer_epoch`. It also sets the previous producer id to the present one, so that a third
-    identical request after a rotation is refused, as by Kafka.
+    identical request after a rotation is refused, as by Kafka. `doubtful`: the next epoch may have been given out already.
     """
     producer_id, epoch, last = txn.producer_id, txn.producer_epoch, txn.last_producer_epoch
     current = request.has_pair and request.producer_epoch == epoch
-    if epoch >= MAX_CLIENT_EPOCH and (current or not request.has_pair):
+    if (doubtful or epoch >= MAX_CLIENT_EPOCH) and (current or not request.has_pair):
         producer_id, epoch, last = new_producer_id(), 0, epoch if request.has_pair else NO_EPOCH
     elif not request.has_pair:
         epoch, last = epoch + 1, NO_EPOCH

@@ -64,7 +64,7 @@ class LocalMarkerChannel:
         log = self._log_of(marker.topic_partition)
         if log is None:
             return Delivery(ErrorCode.NONE)  # the topic was deleted; the catalogue is complete before the first call
-        if unless_since_ms is not None and _is_marked(log, marker, unless_since_ms):
+        if unless_since_ms is not None and is_marked(log, marker, unless_since_ms):
             return Delivery(ErrorCode.NONE)
         try:
             return Delivery(ErrorCode.NONE, self.append(log, marker, _coordinator_epoch(log, marker.producer_id), now_ms))
@@ -94,7 +94,7 @@ class LocalMarkerChannel:
         return offset + 1
 
 
-def _is_marked(log: MarkerLog, marker: Marker, since_ms: int) -> bool:
+def is_marked(log: MarkerLog, marker: Marker, since_ms: int) -> bool:
     """Nothing is open, and what the producer did last, at or after `since_ms`, carried the marker's epoch: that was the marker.
 
     Where each end raises the epoch the time does not matter: nothing but the marker can have brought the new epoch here.

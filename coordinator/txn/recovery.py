@@ -1,7 +1,7 @@
 """Mending what a crash left, before the first client is served.
 
-Four things are put right, from what the transaction log and the partitions say: ids whose newest records damage took go on
-behind the epochs that partitions have seen; prepared transactions are completed, each partition getting its marker exactly once;
+Four things are put right, from what the transaction log and the partitions say: what ids tell whose newest records damage took
+(`lost_records.py`); prepared transactions are completed, each partition getting its marker exactly once;
 open transactions whose marker or whose Ongoing record was lost with the power get it again; open transactions that no
 transactional id knows are aborted, because nobody else would ever end them. The catalogue of topics is complete at this point,
 so a partition that is not there was really deleted.
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.coordinator.txn.decisions import TxnDecisions
+from oncelog.coordinator.txn.lost_records import LostRecords
 from oncelog.coordinator.txn.marker_channel import LocalMarkerChannel
 from oncelog.coordinator.txn.marker_phase import MarkerPhase
 from oncelog.coordinator.txn.markers import Marker, OpenTransaction, Restore, resolve
@@ -47,39 +48,17 @@ class TxnRecovery:
         self._markers = markers
         self._channel = channel
         self._producer_ids = producer_ids
+        self._lost_records = LostRecords(runtime, decisions, logs)
 
     def run(self) -> None:
         self._producer_ids.keep_clear_of(self._known_producer_ids())
-        self._catch_up()
+        self._lost_records.settle()
         found = list(self._open_transactions())
         decided = [txn for txn in self._prepared() if self._is_durable(txn.transactional_id)]
         self._mend(found)
         for txn in decided:
             _log.info("transaction completed after restart transactional_id=%s state=%s", txn.transactional_id, txn.state.wire_name)
             self._markers.begin(txn.transactional_id, None, lambda error: None, careful=True, at_once=True)
-
-    def _catch_up(self) -> None:
-        """Where damage took records of an id, a partition may have seen a higher epoch than is left: none may be given out twice."""
-        if not any(log.segments.damaged for log in self._logs.logs() if log.topic_partition.topic == self._runtime.topic):
-            return
-        owners = {txn.producer_id: txn for shard in self._runtime.shards() for txn in shard.transactions.values()}
-        seen: dict[int, int] = {}
-        for log in self._logs.logs():
-            for entry in log.producers():
-                owner = owners.get(entry.producer_id)
-                if owner is not None and entry.epoch > seen.get(entry.producer_id, owner.producer_epoch):
-                    seen[entry.producer_id] = entry.epoch
-        for producer_id, epoch in seen.items():
-            self._overtake(owners[producer_id].transactional_id, epoch)
-        if seen:
-            first = owners[next(iter(seen))].transactional_id
-            _log.error("records of transactional ids are lost, they go on behind the epochs in the logs ids=%d first=%s", len(seen), first)
-
-    def _overtake(self, transactional_id: str, epoch: int) -> None:
-        try:
-            self._runtime.write(transactional_id, lambda shard, now_ms: self._decisions.overtake(shard, transactional_id, epoch, now_ms))
-        except KafkaError as error:  # the log is offline; the next start tries again
-            _log.error("epoch not raised transactional_id=%s error=%s", transactional_id, error)
 
     def _is_durable(self, transactional_id: str) -> bool:
         """Put the Prepare record on disk, where a killed process may not have got it: no marker may outlive it."""

@@ -53,6 +53,7 @@ class TxnShard:
         self._id_of_producer: dict[int, str] = {}
         self._pending: set[str] = set()
         self._renewed: dict[str, TransactionMetadata] = {}
+        self._doubtful: set[str] = set()
 
     def get(self, transactional_id: str) -> TransactionMetadata | None:
         return self.transactions.get(transactional_id)
@@ -81,6 +82,13 @@ class TxnShard:
 
     def clear_pending(self, transactional_id: str) -> None:
         self._pending.discard(transactional_id)
+
+    def doubt_all(self) -> None:
+        """Records are lost: any id may have been given epochs of which nothing is left, until it gets another producer id."""
+        self._doubtful = set(self.transactions)
+
+    def is_doubtful(self, transactional_id: str) -> bool:
+        return transactional_id in self._doubtful
 
     def replay(
         self,
@@ -114,6 +122,8 @@ class TxnShard:
         if before is not None and after is not None and _producer_ids(before) == _producer_ids(after):
             self.transactions[id] = after
             return
+        if after is None or before is None or after.producer_id != before.producer_id:
+            self._doubtful.discard(id)
         for known in () if before is None else _producer_ids(before):
             self._id_of_producer.pop(known, None)
         if after is not None:

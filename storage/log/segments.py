@@ -27,6 +27,7 @@ class Segments:
         self._set(segments)
         self.replaced = 0  # counts removals and replacements: positions remembered from before are void
         self.lost_files = False  # at the start some were not there, or too short
+        self.lost_acknowledged = False  # at the start records were missing or damaged that had been acknowledged
         self._doomed: list[tuple[int, Path]] = []
 
     def __iter__(self) -> Iterator[Segment]:

@@ -136,6 +136,7 @@ def open_log(
         _check_txn_indexes(log, remembered.recovery_point, aborted)
     log.lost_ends = _lost_ends(log, damaged_at, ends)
     log.segments.lost_files = lost_logs or bool(missing)
+    log.segments.lost_acknowledged = log.segments.lost_files or 0 <= damaged_at < (EVERYTHING if remembered.clean else _durable(remembered))
     present = (offset for offset in reversed(snapshots) if fs.exists(folder / file_name(offset, ".snapshot")))  # a damaged one went
     log.last_snapshot_offset = -1 if state.thin else next(present, -1)
     if checked or state.thin:
@@ -223,7 +224,7 @@ def _check(
         point = remembered.recovery_point
         # at the point exactly begins a segment whose predecessor was perhaps not sealed yet: its indexes may be torn
         first_dirty = max((slot for slot, segment in enumerate(segments) if segment.base_offset < point), default=0)
-    durable = EVERYTHING if remembered.kept_power else max(remembered.recovery_point, remembered.high_watermark)
+    durable = _durable(remembered)
     end = segments[0].base_offset
     markers = partial(
         markers_again,
@@ -264,6 +265,11 @@ def _check(
             missing.append((full_end, resumed))
         end = full_end
     return max(end, segments[-1].base_offset), checked
+
+
+def _durable(remembered: Remembered) -> int:
+    """Up to here everything was on disk, for certain."""
+    return EVERYTHING if remembered.kept_power else max(remembered.recovery_point, remembered.high_watermark)
 
 
 def _forget_lost_ends(active: Segment, end: int) -> None:

@@ -58,7 +58,7 @@ class _Files:
 
 
 class _Segments:
-    damaged = False
+    damaged = lost_acknowledged = False
 
 
 class MemoryLog:
@@ -255,7 +255,7 @@ class MemoryLogs:
 
     def after_kill(self, writes: int) -> MemoryLogs:
         """The disk as found after a kill that let the first `writes` through."""
-        return self._rebuilt(self.journal[:writes])
+        return self.rebuilt(self.journal[:writes])
 
     def after_power_cut(self, keep: Callable[[TopicPartition, int, int], int]) -> MemoryLogs:
         """The disk after a power cut: `keep(partition, synced writes, all writes)` says how many of a partition's writes are left."""
@@ -271,9 +271,10 @@ class MemoryLogs:
             seen[tp] += 1
             if seen[tp] <= left[tp]:
                 kept.append((tp, batch))
-        return self._rebuilt(kept)
+        return self.rebuilt(kept)
 
-    def _rebuilt(self, journal: list[tuple[TopicPartition, bytes]]) -> MemoryLogs:
+    def rebuilt(self, journal: list[tuple[TopicPartition, bytes]]) -> MemoryLogs:
+        """The disk that has seen these writes."""
         after = MemoryLogs()
         for topic in self.topics.all():
             after.create_topic(topic.name, topic.partitions, topic.configs)

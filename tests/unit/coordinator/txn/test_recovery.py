@@ -183,29 +183,3 @@ def test_producer_ids_stay_clear_of_what_the_logs_know() -> None:
     bench.logs.at("a").write(P + 5000, 0)
     again = Bench(bench.logs.after_kill(99), clock=bench.clock, next_id=None)
     assert again.init(None).producer_id == P + 5001
-
-
-@pytest.mark.parametrize("version", [5, 3])
-@pytest.mark.parametrize("state", [S.EMPTY, S.ONGOING, S.PREPARE_COMMIT, S.PREPARE_ABORT, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
-def test_an_id_whose_newest_records_are_lost_gets_no_epoch_twice(state: S, version: int) -> None:
-    """Partitions have seen later epochs; the record that damage left is of another day, whatever it says."""
-    bench = Bench()
-    bench.force(state, 3, last=2, partitions=(0, 1))
-    old = bench.txn()
-    lost = len(bench.logs.journal)
-    for partition in (0, 1):
-        bench.logs.at("a", partition).write(P, 7, bench.clock.now_ms)
-    bench.logs.at("a", 0).append_marker(P, 7 + (version == 5), 0, True, bench.clock.now_ms)
-    left = bench.logs.after_kill(len(bench.logs.journal))
-    left.at("__transaction_state", bench.service.runtime.partition_for("t")).segments.damaged = True
-    again = bench.restart(left)
-    assert len(again.logs.journal) > lost
-    assert not again.logs.at("a", 0).open_transactions()
-    again.advance(TIMEOUT_MS + old.timeout_ms)
-    assert not again.logs.at("a", 1).open_transactions()
-    assert {marker.commit for marker in again.logs.at("a", 1).markers()} == {False}
-    pair = again.init()
-    while pair.error is E.CONCURRENT_TRANSACTIONS:
-        pair = again.init()
-    assert (pair.error, pair.producer_id) == (E.NONE, P)
-    assert pair.producer_epoch > 7 + (version == 5)

@@ -246,3 +246,21 @@ def test_case_74_a_start_reads_the_ends_of_logs_only(tmp_path: Path, clean: bool
     for path, size in sizes.items():
         if path != active or clean:
             assert fs.read_bytes.get(path, 0) < 80_000 < size, path
+
+
+@both
+def test_what_was_lost_is_known_as_acknowledged_or_as_a_torn_write(tmp_path: Path, clean: bool) -> None:
+    kit = filled(tmp_path)
+    stop(kit, clean)
+    kit.start()
+    assert not kit.log.segments.damaged
+    kit.manager.chores.write_checkpoints(everything=True)
+    kit.append()  # behind the checkpoints of a killed process
+    kit.stop() if clean else kit.kill()
+    damage(logs(kit)[-1], lambda data: data.__delitem__(slice(len(data) - 10, None)))
+    kit.start()
+    assert (kit.log.segments.damaged, kit.log.segments.lost_acknowledged) == (True, clean)
+    stop(kit, clean)
+    logs(kit)[1].unlink()
+    kit.start()
+    assert kit.log.segments.lost_acknowledged
