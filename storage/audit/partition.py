@@ -15,6 +15,7 @@ from oncelog.storage.audit.raw_directory import BatchAt, Garbage, PartitionFolde
 from oncelog.storage.audit.raw_formats import ProducerEntry, parse_leader_epochs, parse_snapshot
 from oncelog.storage.directory.topic import TOPIC_FILE
 from oncelog.storage.files.damaged_file import DamagedFile
+from oncelog.storage.log.swap import SWAP
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 QUARANTINE = "quarantine-"
@@ -71,6 +72,7 @@ class _PartitionAudit:
         self.replay = PartitionReplay(findings, context.compacted, not context.internal, begin=first)
         self.facts = PartitionFacts(self.log_start, first, complete=first == 0)
         self.snapshots = self._load_snapshots()
+        self.lost_logs: list[int] = []  # where segments began of which indexes are left
         self.damaged = False  # offsets are missing: what follows from that is not reported again
 
     def run(self) -> PartitionFacts:
@@ -122,11 +124,14 @@ class _PartitionAudit:
                 self.findings.note(Kind.QUARANTINE, "bytes that a recovery took out of the log", file=name)
         if not self.bases:
             self.findings.error(Kind.SEGMENT_MISSING, "the folder has no log at all")
+        swapping = any(name.endswith(SWAP) for name in self.folder.names)
         for suffix in ("index", "timeindex", "txnindex"):
             for base in self.folder.offsets_of(suffix):
                 if base not in self.bases:
                     name = self.folder.file(base, suffix).name
                     self.findings.error(Kind.INDEX_ORPHAN, "its log is missing", offset=base, file=name)
+                    if self.folder.file(base, suffix).stat().st_size and not swapping:
+                        self.lost_logs.append(base)
 
     # --- batches -------------------------------------------------------------------------------------------------
 
@@ -153,6 +158,10 @@ class _PartitionAudit:
         elif segment.base_offset > self.next_offset and not self.context.compacted and not self.damaged:
             message = f"offsets {self.next_offset} to {segment.base_offset - 1} are in no segment"
             self.findings.error(Kind.SEGMENT_MISSING, message, offset=self.next_offset, file=name)
+            self.damaged = True
+        elif lost := [base for base in self.lost_logs if self.next_offset <= base < segment.base_offset]:
+            message = f"offsets {lost[0]} to {segment.base_offset - 1} are in no segment"
+            self.findings.error(Kind.SEGMENT_MISSING, message, offset=lost[0], file=name)
             self.damaged = True
         self.facts.complete = self.facts.complete and segment.base_offset <= self.next_offset
         self.next_offset = max(self.next_offset, segment.base_offset)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ from oncelog.storage.log.producer_state import ProducerState
 from oncelog.storage.log.replay import read_back, state_at
 from oncelog.storage.log.segment import DamagedSegment, Segment
 from oncelog.storage.log.segment_file import file_name
+from oncelog.storage.log.swap import SWAP
 from oncelog.storage.recovery.epochs import load_epochs, settle_epochs
 from oncelog.storage.recovery.index_sanity import last_told, look_at_indexes
 from oncelog.storage.recovery.leftovers import NUMBERED, settle_leftovers
@@ -75,7 +77,8 @@ def open_log(
     the volume; without it that is done here.
     """
     fs = env.fs
-    names = settle_leftovers(fs, folder, fs.list(folder))
+    found = fs.list(folder)
+    names = settle_leftovers(fs, folder, found)
     segments, orphans, lost_logs = _load_segments(env, folder, names, descriptors, config)
     lost_files = not segments and remembered.high_watermark > 0
     if not segments:
@@ -89,6 +92,8 @@ def open_log(
     if 0 <= first < segments[0].base_offset:
         missing.append((first, segments[0].base_offset))
     end, checked = _check(segments, orphans, remembered, topic_partition, known, missing, gaps_expected=config.compact, fs=fs)
+    if not any(name.endswith(SWAP) for name in found):  # of a segment that had to give way indexes may be left
+        missing += _of_lost_logs(lost_logs, segments, missing)
     if remembered.known_end > end:
         missing.append((end, remembered.known_end))
         end = _resume_at(env, segments, descriptors, config, remembered.known_end)
@@ -135,7 +140,7 @@ def open_log(
     if not remembered.clean:
         _check_txn_indexes(log, remembered.recovery_point, aborted)
     log.lost_ends = _lost_ends(log, damaged_at, ends)
-    log.segments.lost_files = lost_logs or bool(missing)
+    log.segments.lost_files = bool(lost_logs or missing)
     log.segments.lost_acknowledged = log.segments.lost_files or 0 <= damaged_at < (EVERYTHING if remembered.clean else _durable(remembered))
     present = (offset for offset in reversed(snapshots) if fs.exists(folder / file_name(offset, ".snapshot")))  # a damaged one went
     log.last_snapshot_offset = -1 if state.thin else next(present, -1)
@@ -164,11 +169,12 @@ def new_log(
 
 def _load_segments(
     env: Env, folder: Path, names: list[str], descriptors: Descriptors, config: LogConfig
-) -> tuple[list[Segment], list[AbortedTxn], bool]:
-    """The segments, what was aborted in those whose `.log` is gone, and whether there were any. Raises OSError."""
+) -> tuple[list[Segment], list[AbortedTxn], dict[int, bool]]:
+    """The segments, what was aborted in those whose `.log` is gone, and where these began, with whether their indexes
+    tell of records. Raises OSError."""
     fs = env.fs
     present = set(names)
-    segments, orphans, orphaned = [], list[AbortedTxn](), list[str]()
+    segments, orphans, orphaned, lost_logs = [], list[AbortedTxn](), list[str](), dict[int, bool]()
     for name in names:
         match = NUMBERED.fullmatch(name)
         if match is None:
@@ -181,12 +187,25 @@ def _load_segments(
             segments.append(Segment(descriptors, folder, base, size, config.index_interval_bytes))
         elif suffix in (".index", ".timeindex", ".txnindex") and file_name(base, ".log") not in present:
             orphaned.append(name)
+            content = fs.read(folder / name)
+            lost_logs[base] = lost_logs.get(base, False) or bool(content)
             if suffix == ".txnindex":
-                orphans += parse_aborted(fs.read(folder / name), base) or []
+                orphans += parse_aborted(content, base) or []
             fs.unlink(folder / name)
     if orphaned:
         _log.warning("indexes without their log removed folder=%s names=%s", folder, ",".join(orphaned))
-    return segments, orphans, bool(orphaned)
+    return segments, orphans, lost_logs
+
+
+def _of_lost_logs(lost_logs: dict[int, bool], segments: list[Segment], missing: Ranges) -> Ranges:
+    """What stood between two segments that are left, where indexes tell that there was something: a gap that no compaction made."""
+    bases = [segment.base_offset for segment in segments]
+    found: Ranges = []
+    for base in sorted(base for base, told in lost_logs.items() if told):
+        slot = bisect_right(bases, base)
+        if 0 < slot < len(bases) and not within((base, bases[slot]), [*missing, *found]):
+            found.append((base, bases[slot]))
+    return found
 
 
 def _drop_stray_snapshots(env: Env, folder: Path, segments: list[Segment], end: int) -> list[int]:

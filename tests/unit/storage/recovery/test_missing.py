@@ -120,6 +120,48 @@ def test_a_compacted_log_that_lost_a_file_says_so(
 
 
 @both
+@pytest.mark.parametrize("slots", [[0], [1], [3], [1, 2], [1, 3], [-1]], ids=str)
+def test_a_compacted_log_whose_file_is_gone_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, slots: list[int], clean: bool
+) -> None:
+    """Its indexes are left, and tell that the gap is none that compaction made."""
+    kit = filled(tmp_path, cleanup_policy="compact")
+    files = logs(kit)
+    bases = [*(int(path.stem) for path in files), 80]
+    kit.stop() if clean else kit.kill()
+    for slot in slots:
+        files[slot].unlink()
+    gone = [number for slot in slots for number in range(bases[slot % len(files)], bases[slot % len(files) + 1])]
+    missing = [one for one in verify(tmp_path, records=False).errors if "in no segment" in one.message or "log end" in one.message]
+    lines(caplog)
+    kit.start()
+    (line,) = [line for line in lines(caplog) if "data is missing" in line]
+    told = [number for first, last in re.findall(r"(\d+)\.\.(\d+)", line) for number in range(int(first), int(last) + 1)]
+    assert told == gone
+    assert kit.append().base_offset == 80
+    assert offsets(kit.log) == sorted({*range(81)} - {*gone})
+    assert missing or slots in ([0], [-1])
+    kit.restart()
+    assert lines(caplog) == []
+
+
+@both
+def test_indexes_that_a_replacement_left_tell_of_no_loss(tmp_path: Path, caplog: pytest.LogCaptureFixture, clean: bool) -> None:
+    """A crash in the middle of it: the segments that it covers go, with whatever is left of them."""
+    kit = filled(tmp_path, cleanup_policy="compact")
+    first, second = logs(kit)[1:3]
+    kit.stop() if clean else kit.kill()
+    for path in kit.folder.glob(f"{first.stem}.*"):
+        if path.suffix in (".log", ".index", ".timeindex"):
+            path.rename(path.with_name(path.name + ".swap"))
+    second.rename(second.with_name(second.name + ".deleted"))
+    assert not [one for one in verify(tmp_path, records=False).findings if "in no segment" in one.message]
+    lines(caplog)
+    kit.start()
+    assert [line for line in lines(caplog) if "data is missing" in line] == []
+
+
+@both
 def test_retention_is_no_loss(tmp_path: Path, caplog: pytest.LogCaptureFixture, clean: bool) -> None:
     """Whenever the broker is killed: the log start is on disk before a segment goes."""
     kit = filled(tmp_path, retention_ms="1000", file_delete_delay_ms="0")
