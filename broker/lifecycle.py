@@ -6,7 +6,7 @@ when the next tick is, `process/wakeups` decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +37,7 @@ from oncelog.storage.log.flush import Flusher
 if TYPE_CHECKING:
     from oncelog.broker.auth.sasl import SaslConfig
     from oncelog.broker.net.connection import Handles
+    from oncelog.broker.topics.at_start import WantedTopic
 
 
 PIECE_MS = 20.0  # between two pieces of work that is cut: a log being compacted, the folders of a topic being renamed
@@ -58,11 +59,13 @@ class Broker:
         *,
         accept_data_loss: bool = False,
         around: Callable[[Handles, BrokerContext], Handles] | None = None,
+        topics: Sequence[WantedTopic] = (),
     ) -> None:
-        """`around`: what is to stand between the connections and the handlers."""
+        """`around`: what is to stand between the connections and the handlers; `topics`: to be made before the first client."""
         self.env = env
         self._around = around
         self.config = config
+        self._wanted_topics = topics
         self._files = files if files is not None else shares(DEFAULT_FILES)
         self.listeners: list[Listener] = []
         self.apis = ApiRegistry(unstable=config.server.unstable_api_versions or config.txn.two_phase_commit_enable)
@@ -139,6 +142,10 @@ class Broker:
     async def start(self) -> None:
         """Recover, then accept. Raises OSError, KafkaError."""
         self.recover()
+        if self._wanted_topics:
+            from oncelog.broker.topics.at_start import make_topics
+
+            make_topics(self._wanted_topics, self.context)
         handler: Handles = RequestHandler(self.context, self.apis)
         if self._around is not None:
             handler = self._around(handler, self.context)

@@ -20,6 +20,7 @@ from oncelog.broker.ending import problem, tell
 
 if TYPE_CHECKING:
     from oncelog.broker.settings.broker import BrokerConfig
+    from oncelog.broker.topics.at_start import WantedTopic
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ def serve(
     data_dir: Path | None = None,
     config: Path | None = None,
     override: tuple[str, ...] = (),
+    topic: tuple[str, ...] = (),
     fast: bool = False,
     accept_data_loss: bool = False,
 ) -> int:
@@ -52,6 +54,8 @@ def serve(
         A server.properties file with Kafka's names.
     override
         One setting as KEY=VALUE, stronger than file and environment; may be given several times.
+    topic
+        A topic to make where it is missing, NAME:PARTITIONS[:key=value,...]; may be given several times.
     fast
         Acknowledge from the page cache as Apache Kafka does (log.flush.on.ack=false): a power cut may lose acknowledged records.
     accept_data_loss
@@ -64,7 +68,7 @@ def serve(
         _log_to_stderr()
         values = start_configs(port, host, config, override, fast, os.environ)
         directory = data_directory(values, data_dir, os.environ)
-        return _run(values, directory, accept_data_loss)
+        return _run(values, directory, _topics(topic), accept_data_loss)
     except KafkaError as error:
         return _fail(error.message or error.code.name)
     except BlockingIOError:
@@ -80,7 +84,8 @@ def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
     Importing cyclopts costs a third of the time that a start may take.
     """
     given: dict[str, Any] = {}
-    convert: dict[str, Callable[[str], Any]] = {"--port": int, "--host": str, "--data-dir": Path, "--config": Path, "--override": str}
+    convert: dict[str, Callable[[str], Any]] = {"--port": int, "--host": str, "--data-dir": Path, "--config": Path}
+    several = ("--override", "--topic")
     flags = ("--fast", "--accept-data-loss")
     rest = list(arguments)
     while rest:
@@ -88,13 +93,13 @@ def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
         if name in flags and not separator:
             given[name[2:].replace("-", "_")] = True
             continue
-        if name not in convert or (not separator and (not rest or rest[0].startswith("-"))):
+        if name not in (*convert, *several) or (not separator and (not rest or rest[0].startswith("-"))):
             return None
         text = value if separator else rest.pop(0)
         if name == "--port" and not (text.isdecimal() and len(text) <= 5):
             return None
-        if name == "--override":
-            given["override"] = (*given.get("override", ()), text)
+        if name in several:
+            given[name[2:]] = (*given.get(name[2:], ()), text)
         else:
             given[name[2:].replace("-", "_")] = convert[name](text)
     return given
@@ -104,12 +109,21 @@ def _fail(message: str) -> int:
     return tell(message, FAILED, "oncelog")
 
 
-def _run(values: dict[str, str], directory: Path, accept_data_loss: bool) -> int:
+def _topics(options: tuple[str, ...]) -> tuple[WantedTopic, ...]:
+    variable = os.environ.get("KAFKA_CREATE_TOPICS", "")
+    if not options and not variable:
+        return ()
+    from oncelog.broker.topics.at_start import wanted_topics
+
+    return wanted_topics(options, variable)
+
+
+def _run(values: dict[str, str], directory: Path, topics: tuple[WantedTopic, ...], accept_data_loss: bool) -> int:
     from oncelog.broker.settings.load import load
 
     config = load(values)
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        return runner.run(_serve(config, directory, accept_data_loss))
+        return runner.run(_serve(config, directory, topics, accept_data_loss))
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
@@ -122,7 +136,7 @@ def new_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def _serve(config: BrokerConfig, directory: Path, accept_data_loss: bool) -> int:
+async def _serve(config: BrokerConfig, directory: Path, topics: tuple[WantedTopic, ...], accept_data_loss: bool) -> int:
     from oncelog.broker.lifecycle import Broker
     from oncelog.broker.process import logs
     from oncelog.broker.process.file_limits import claim
@@ -135,7 +149,7 @@ async def _serve(config: BrokerConfig, directory: Path, accept_data_loss: bool) 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:  # under nohup it stays ignored
             loop.add_signal_handler(number, _stop, stopping, number)
-    broker = Broker(system_env(), directory, config, ThreadFlusher(loop), claim(), accept_data_loss=accept_data_loss)
+    broker = Broker(system_env(), directory, config, ThreadFlusher(loop), claim(), accept_data_loss=accept_data_loss, topics=topics)
     try:
         await broker.start()
         gc.freeze()  # without a collection, which would stand between the start and the first answer

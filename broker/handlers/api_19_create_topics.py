@@ -20,6 +20,7 @@ from oncelog.broker.handlers.shared.topic_access import may_topic
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps, at_once
 from oncelog.broker.topics.creation import check_new_topic
+from oncelog.broker.topics.names import METADATA_TOPIC
 from oncelog.coordinator.deferred import Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -29,7 +30,6 @@ _Topic = messages.CreateTopicsRequest.CreatableTopic
 _Result = messages.CreateTopicsResponse.CreatableTopicResult
 TOPICS_A_TURN = 50
 _DEFAULT = -1
-_METADATA_TOPIC = "__cluster_metadata"
 _FIRST_WITH_DETAILS = 5
 
 
@@ -76,8 +76,8 @@ def _partitions_of(topic: _Topic, ctx: RequestContext) -> int:
 def _create(topic: _Topic, ctx: RequestContext, timeout_ms: int, making: Settling | None, told: _Configs) -> _Result:
     """The result of a topic that can be made; `making` None: and is not. Raises KafkaError."""
     name = topic.name
-    if name == _METADATA_TOPIC:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {_METADATA_TOPIC} is prohibited.")
+    if name == METADATA_TOPIC:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
     if not (ctx.sees(AclOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME) or may_topic(ctx, AclOperation.CREATE, name)):
         raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
     if timeout_ms <= 0 and making is not None:

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 # variables of start scripts, images and Kubernetes' service links, which are no settings
 _OF_OTHERS = re.compile(
     r"KAFKA_(?:"
-    r"VERSION|HOME|USER|GROUP|DEBUG|CLASSPATH|"
+    r"CREATE_TOPICS|VERSION|HOME|USER|GROUP|DEBUG|CLASSPATH|"
     r"(?:\w+_)?OPTS|JMX_\w+|LOG4J_\w+|TOOLS_LOG4J_\w+|"
     r"SSL_(?:KEYSTORE|TRUSTSTORE)_(?:FILENAME|CREDENTIALS)|SSL_KEY_CREDENTIALS|"
     r"(?:\w+_)?SERVICE_(?:HOST|PORT)(?:_\w+)?|(?:\w+_)?PORT(?:_\d+_\w+)?"

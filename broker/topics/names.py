@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 TOPIC_NAME_LENGTH_MAX = 249
+METADATA_TOPIC = "__cluster_metadata"  # KRaft's own: nobody may make it
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 

@@ -62,6 +62,35 @@ def test_a_second_signal_ends_at_once(container: Container) -> None:
     assert container.wait(10) in (0, 128 + signal.SIGTERM)
 
 
+def test_topics_are_there_with_the_first_line(image: Image, port: int) -> None:
+    """Made before anybody is told that it serves; another start finds them, and says where they differ."""
+    given = {"KAFKA_LISTENERS": f"PLAINTEXT://127.0.0.1:{port}", "KAFKA_CREATE_TOPICS": "orders:3:1,customers:1:1:compact"}
+    with Container(image, ["serve", "--topic", "audit:2:retention.ms=60000,cleanup.policy=compact,delete"], given) as container:
+        container.wait_for(SERVES, 20)
+        topics = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}).list_topics(timeout=20).topics
+        assert {name: len(topic.partitions) for name, topic in topics.items()} == {"orders": 3, "customers": 1, "audit": 2}
+        assert container.stop() == 0
+    with Container(image, ["serve", "--topic=audit:1"], given) as container:
+        container.wait_for(rf"(?s)audit has 2 partitions, --topic asks for 1: left as it is.*{SERVES}", 20)
+        assert container.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "variable", "said"),
+    [
+        (["serve", "--topic", "orders"], "", "oncelog: --topic 'orders' is not NAME:PARTITIONS"),
+        (["serve", "--topic", "orders:1:retention=5"], "", "oncelog: --topic: topic orders: Unknown topic config name: retention"),
+        ([], "orders:3", "oncelog: KAFKA_CREATE_TOPICS 'orders:3' is not NAME:PARTITIONS:REPLICAS"),
+    ],
+)
+def test_topics_that_cannot_be_made_end_the_start(image: Image, command: list[str], variable: str, said: str) -> None:
+    entry = str(image.path("/usr/local/bin/oncelog-entry"))
+    ended = image.run([entry, *command], {"KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:0", "KAFKA_CREATE_TOPICS": variable})
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert [line for line in ended.stderr.splitlines() if line.startswith(said)], ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 HEALTH = (
     "kafka-broker-api-versions --bootstrap-server localhost:{port}",
     "kafka-broker-api-versions.sh --bootstrap-server=localhost:{port}",

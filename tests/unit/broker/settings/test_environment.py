@@ -12,6 +12,7 @@ pytestmark = pytest.mark.unit
 
 QUIET = [
     "KAFKA_HEAP_OPTS",
+    "KAFKA_CREATE_TOPICS",
     "KAFKA_OPTS",
     "KAFKA_JVM_PERFORMANCE_OPTS",
     "KAFKA_GC_LOG_OPTS",
