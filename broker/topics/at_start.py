@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from oncelog.broker.settings.listeners import refusal
+from oncelog.broker.topics.creation import check_new_topic
 from oncelog.broker.topics.names import METADATA_TOPIC, topic_name_problem
 from oncelog.protocol.errors import KafkaError
 
@@ -135,10 +136,8 @@ def _check(topic: WantedTopic, context: BrokerContext) -> None:
             f"{topic.source}: topic {topic.name} asks for {topic.replicas} replicas of one broker; "
             "ask for 1, or set oncelog.strict.replication.factor=false"
         )
-    alike = context.logs.registry.alike(topic.name)
-    if alike is not None:
-        raise refusal(f"{topic.source}: topic {topic.name} and existing topic {alike} differ only in '.' and '_'")
     try:
+        check_new_topic(topic.name, context.logs)
         context.dynamic_configs.checked_topic(dict(topic.configs))
     except KafkaError as error:
         raise refusal(f"{topic.source}: topic {topic.name}: {error.message}") from error

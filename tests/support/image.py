@@ -21,7 +21,7 @@ from oncelog.spark_jobs.demo_parts.patience import Patience
 from support.process import wait_until
 
 ROOT = Path(__file__).parents[2]
-_PATH_OF_THE_IMAGE = re.compile(r"(?<![\w.}/])/(?=(?:etc/(?:kafka|confluent)|opt|tmp|usr|var/lib|tc-start|testcontainers))")
+_PATH_OF_THE_IMAGE = r"(?<![\w.}/])/(?=(?:etc/(?:kafka|confluent)|opt|tmp|usr|var/lib|tc-start|testcontainers))"
 
 
 class Image:
@@ -29,6 +29,7 @@ class Image:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._paths = re.compile(rf"(?!{re.escape(str(root))}){_PATH_OF_THE_IMAGE}")
         text = (ROOT / "Dockerfile").read_text()
         for source, target in re.findall(r"^COPY (?:--chown=\S+ )?(container/\S+) (\S+)$", text, re.MULTILINE):
             shutil.copytree(ROOT / source, self.path(target), symlinks=True)
@@ -55,7 +56,7 @@ class Image:
 
     def here(self, text: str) -> str:
         """`text` with the image's paths replaced by ours."""
-        return _PATH_OF_THE_IMAGE.sub(f"{self.root}/", text)
+        return self._paths.sub(f"{self.root}/", text)
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """The variables of the Dockerfile, those of a user laid over them."""

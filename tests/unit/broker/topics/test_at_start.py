@@ -124,7 +124,7 @@ def test_what_is_there_stays_and_a_line_says_where_it_differs(made: Make, caplog
     [
         ("new:1:retention.msx=5", "", "^--topic: topic new: Unknown topic config name: retention.msx"),
         ("new:1:retention.ms=x", "", "^--topic: topic new: Invalid value x for configuration retention.ms"),
-        ("an_old:1", "", "^--topic: topic an_old and existing topic an.old differ only in '.' and '_'"),
+        ("an_old:1", "", "^--topic: topic an_old: Topic 'an_old' collides with existing topic: an.old"),
         ("", "new:1:3", "^KAFKA_CREATE_TOPICS: topic new asks for 3 replicas of one broker; ask for 1, or set oncelog.strict"),
     ],
 )
