@@ -5,14 +5,15 @@ As that of Produce (`handlers/produce/straight.py`) it leaves all else, untouche
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
-from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.fetching.delayed import ParkedRequest
+from oncelog.broker.handlers.shared.topic_access import NamedPartition
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.hot import FetchPartitionData, LoneFetch, LoneFetchReader
-from oncelog.protocol.names import IsolationLevel, TopicPartition
+from oncelog.protocol.hot.fetch import FIRST_BY_TOPIC_ID
+from oncelog.protocol.names import IsolationLevel
 
 if TYPE_CHECKING:
     from oncelog.broker.context import BrokerContext, ConnectionFacts
@@ -20,20 +21,19 @@ if TYPE_CHECKING:
     from oncelog.coordinator.deferred import Deferred
     from oncelog.storage.log.log import Log
 
-FIRST_BY_TOPIC_ID = 13
 SMALL_BYTES = 256  # records that take no more memory than what says where they are
-_READ, _TOPIC = AclOperation.READ, ResourceType.TOPIC  # bound once: in Python 3.11 each look into an enum is a function call
+_READ = AclOperation.READ  # bound once: in Python 3.11 each look into an enum is a function call
 _UNCOMMITTED, _COMMITTED = IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED
 
 
-class _Source:
+class _Source(NamedPartition):
     """What requests for one partition read."""
 
-    __slots__ = ("log", "lone")
+    __slots__ = ("lone",)
 
     def __init__(self, lone: LoneFetch) -> None:
+        super().__init__(lone.topic, lone.topic_id, lone.partition)
         self.lone = lone
-        self.log: Log | None = None
 
 
 class _Read:
@@ -98,27 +98,12 @@ class StraightFetch:
         if found is None:
             return None
         source, wait_ms, least, most, level, epoch, offset, last_epoch, partition_most = found
-        broker, log = self._broker, source.log
-        if log is None or log.offline is not None:
-            log = source.log = self._log_of(source.lone)
-            if log is None:
-                return None
-        if epoch not in (-1, log.leader_epoch) or last_epoch > log.leader_epoch:
-            return None
-        authorizer = broker.authorizer
-        if authorizer is not None and not authorizer.authorize(
-            connection.principal, connection.client_host, _READ, _TOPIC, log.topic_partition.topic
-        ):
+        broker = self._broker
+        log = source.log(broker, connection, _READ)
+        if log is None or epoch not in (-1, log.leader_epoch) or last_epoch > log.leader_epoch:
             return None
         isolation = _COMMITTED if level > 0 else _UNCOMMITTED
         limit = min(partition_most, most, broker.config.server.fetch_max_bytes)
         read = _Read(log, source.lone, offset, limit, isolation, least, correlation_id, connection)
         answer = read.answer(wait_ms <= 0)
         return ParkedRequest([log], wait_ms, read.answer).answer if answer is None else answer
-
-    def _log_of(self, lone: LoneFetch) -> Log | None:
-        logs, topic = self._broker.logs, lone.topic
-        if lone.topic_id is not None:
-            known = logs.topics.by_id(uuid.UUID(bytes=lone.topic_id))
-            topic = known.name if known is not None else None
-        return logs.log(TopicPartition(topic, lone.partition)) if topic is not None else None
