@@ -3,7 +3,9 @@
 Nothing here is imported by `oncelog serve`.
 """
 
+from oncelog.broker.testkit.assertions import assert_exactly_once, assert_no_open_transactions
 from oncelog.broker.testkit.broker import Broker
 from oncelog.broker.testkit.observing import Record
+from oncelog.broker.testkit.process import Process
 
-__all__ = ["Broker", "Record"]
+__all__ = ["Broker", "Process", "Record", "assert_exactly_once", "assert_no_open_transactions"]

@@ -14,7 +14,7 @@ from oncelog.broker.faults.engine import NeverHit
 from oncelog.broker.faults.rule import Rule as _Rule
 from oncelog.broker.testkit.clock import TestClock
 from oncelog.broker.testkit.life import Died, Life
-from oncelog.broker.testkit.observing import Record, records_of, state_of
+from oncelog.broker.testkit.observing import Record, outcomes_of, records_of, state_of
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 60.0
@@ -114,6 +114,11 @@ class Broker:
         """What a consumer would get, by partition and offset. Raises LookupError for a topic that is not there."""
         return self._call(lambda: records_of(self._life.running, topic, isolation))
 
+    def outcomes(self, topic: str) -> list[tuple[Record, str]]:
+        """Every record that was written and what became of it, by the markers in the log: "committed", "aborted", "open", or "plain"
+        for one outside transactions. Raises LookupError for a topic that is not there."""
+        return self._call(lambda: outcomes_of(self._life.running, topic))
+
     def save(self, folder: Path | str) -> None:
         """Copy the data directory, as it is now, into `folder`: for `oncelog verify` and `oncelog log dump`. Raises OSError."""
         self._call(lambda: self._life.save(Path(folder)))
@@ -153,6 +158,10 @@ class Broker:
 
         return self._do(here())
 
+    def _call_or_here(self, work: Callable[[], T]) -> T:
+        """What can be asked of a closed broker too."""
+        return work() if self._loop is None else self._call(work)
+
     async def _restart(self) -> None:
         await self._life.stop()
         await self._life.start()
@@ -182,11 +191,11 @@ class Faults:
 
     def list(self) -> list[dict[str, Any]]:
         """Each rule with what it hit, as HTTP shows it."""
-        return self._broker._call(lambda: [rule.as_json() for rule in self._broker._life.faults.rules.values()])
+        return self._broker._call_or_here(lambda: [rule.as_json() for rule in self._broker._life.faults.rules.values()])
 
     def clear(self) -> None:
         """Remove all. Raises NeverHit for those that had to hit and did not."""
-        wrong = self._broker._call(self._broker._life.faults.clear)
+        wrong = self._broker._call_or_here(self._broker._life.faults.clear)
         if wrong:
             raise NeverHit("; ".join(wrong))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from oncelog.broker.lifecycle import Broker
+from oncelog.protocol.control_records import parse_end_transaction_marker
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.protocol.primitives import uuid_to_kafka
-from oncelog.protocol.records import RecordHeader, iter_headers, iter_records
+from oncelog.protocol.records import BatchHeader, RecordHeader, iter_headers, iter_records
+from oncelog.storage.files.txn_index import AbortedTxn
 from oncelog.storage.log.log import Log
 from oncelog.storage.log.stored_records import StoredRecords
 
@@ -33,19 +36,36 @@ def records_of(broker: Broker, topic: str, isolation: str) -> list[Record]:
     level = _LEVELS.get(isolation)
     if level is None:
         raise ValueError(f'isolation="{isolation}": {" or ".join(_LEVELS)}')
+    return [record for partition, log in _logs(broker, topic) for record in _records(log, partition, level)]
+
+
+def _logs(broker: Broker, topic: str) -> Iterator[tuple[int, Log]]:
     found = broker.logs.topics.get(topic)
     if found is None:
         raise LookupError(f"no topic {topic}; there are {', '.join(sorted(each.name for each in broker.logs.topics.all())) or 'none'}")
-    got = []
     for partition in range(found.partitions):
         log = broker.logs.log(TopicPartition(topic, partition))
         assert log is not None
-        got += _records(log, partition, level)
-    return got
+        yield partition, log
 
 
 def _records(log: Log, partition: int, level: IsolationLevel) -> list[Record]:
-    got = []
+    got: list[Record] = []
+    for chunk, told in _chunks(log, level):
+        aborted = sorted(told, key=lambda each: each.first_offset)
+        aborting: set[int] = set()  # producers whose transaction here is going to be aborted
+        for position, header in iter_headers(chunk):
+            while aborted and aborted[0].first_offset <= header.base_offset:
+                aborting.add(aborted.pop(0).producer_id)
+            if header.is_control:
+                aborting.discard(header.producer_id)
+            elif not (header.is_transactional and header.producer_id in aborting):
+                got += _of_batch(chunk[position : position + header.size_bytes], header, partition)
+    return got
+
+
+def _chunks(log: Log, level: IsolationLevel) -> Iterator[tuple[memoryview, Sequence[AbortedTxn]]]:
+    """Whole batches as a fetch gets them, with the aborted transactions it is told of."""
     offset, end = log.log_start_offset, log.readable_end(level)
     while offset < end:
         data = log.read(offset, _READ_BYTES, isolation=level, min_one_message=True)
@@ -53,30 +73,41 @@ def _records(log: Log, partition: int, level: IsolationLevel) -> list[Record]:
         chunk = memoryview(stored.read(0, len(stored)) if isinstance(stored, StoredRecords) else stored)
         if not chunk:
             break
-        aborted = sorted(data.aborted or (), key=lambda each: each.first_offset)
-        aborting: set[int] = set()  # producers whose transaction here is going to be aborted
+        yield chunk, data.aborted or ()
+        *_, (_, last) = iter_headers(chunk)
+        offset = last.next_offset
+
+
+def _of_batch(batch: memoryview, header: BatchHeader, partition: int) -> Iterator[Record]:
+    for each in iter_records(batch):
+        yield Record(partition, each.offset, each.timestamp, each.key, each.value, each.headers, header.producer_id, header.producer_epoch)
+
+
+def outcomes_of(broker: Broker, topic: str) -> list[tuple[Record, str]]:
+    """Every record of the log and what became of it, by the markers alone: "committed", "aborted", "open"; "plain" outside transactions.
+
+    Raises LookupError for a topic that is not there, KafkaError when the log is offline.
+    """
+    return [told for partition, log in _logs(broker, topic) for told in _outcomes(log, partition)]
+
+
+def _outcomes(log: Log, partition: int) -> list[tuple[Record, str]]:
+    found: list[tuple[Record, str]] = []
+    unended: dict[int, list[int]] = {}  # by producer id: where in `found` its records without a marker are
+    for chunk, _told in _chunks(log, IsolationLevel.READ_UNCOMMITTED):
         for position, header in iter_headers(chunk):
-            offset = header.next_offset
-            while aborted and aborted[0].first_offset <= header.base_offset:
-                aborting.add(aborted.pop(0).producer_id)
+            batch = chunk[position : position + header.size_bytes]
             if header.is_control:
-                aborting.discard(header.producer_id)
-            if header.is_control or (header.is_transactional and header.producer_id in aborting):
+                marker = parse_end_transaction_marker(batch)
+                if marker is not None:
+                    for at in unended.pop(header.producer_id, ()):
+                        found[at] = (found[at][0], "committed" if marker.commit else "aborted")
                 continue
-            for record in iter_records(chunk[position : position + header.size_bytes]):
-                got.append(
-                    Record(
-                        partition,
-                        record.offset,
-                        record.timestamp,
-                        record.key,
-                        record.value,
-                        record.headers,
-                        header.producer_id,
-                        header.producer_epoch,
-                    )
-                )
-    return got
+            for record in _of_batch(batch, header, partition):
+                if header.is_transactional:
+                    unended.setdefault(header.producer_id, []).append(len(found))
+                found.append((record, "open" if header.is_transactional else "plain"))
+    return found
 
 
 def state_of(broker: Broker) -> dict[str, Any]:
