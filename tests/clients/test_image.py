@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from support.certificates import Authority, openssl
 from support.image import Container, Image
 from support.process import free_port
 
@@ -114,6 +115,35 @@ def test_health_checks_of_users(container: Container, port: int, check: str) -> 
     assert ill.returncode == 1
     assert "Traceback" not in ill.stderr
     assert ill.stderr
+
+
+@pytest.mark.parametrize(
+    "listeners",
+    [
+        {"KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:{port}"},
+        {"KAFKA_LISTENERS": "CONTROLLER://:9,PLAINTEXT://:{port}"},
+        {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://anywhere:{port}"},
+        {"KAFKA_LISTENERS": "SASL_PLAINTEXT://[::1]:{port}"},
+    ],
+)
+def test_the_images_health_check_follows_the_listeners(image: Image, port: int, listeners: dict[str, str]) -> None:
+    given = {name: text.replace("{port}", str(port)) for name, text in listeners.items()}
+    assert image.run(image.health, given).returncode == 1
+    with Container(image, [], given) as container:
+        container.wait_for(SERVES, 20)
+        well = container.execute(image.health)
+        assert (well.returncode, well.stderr) == (0, "")
+
+
+@pytest.mark.skipif(openssl() is None, reason="no openssl to make certificates with")
+def test_the_images_health_check_needs_no_certificate(image: Image, port: int, tmp_path: Path) -> None:
+    key = Authority(tmp_path).issue("somewhere.else")
+    given = {"KAFKA_LISTENERS": f"SSL://:{port}", "KAFKA_SSL_KEYSTORE_TYPE": "PEM", "KAFKA_SSL_KEYSTORE_LOCATION": str(key)}
+    with Container(image, [], given) as container:
+        container.wait_for(SERVES, 20)
+        well = container.execute(image.health)
+        assert (well.returncode, well.stderr) == (0, "")
+        assert image.run(image.health, {**given, "ONCELOG_CA": str(tmp_path / "nowhere.pem")}).returncode == 2
 
 
 def test_topics_by_kafkas_command(container: Container, port: int) -> None:

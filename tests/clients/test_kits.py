@@ -284,7 +284,7 @@ def test_a_kit_starts_the_image(name: str, image: Image, fill: Fill, ports: dict
         if cluster := kit.environment.get("CLUSTER_ID"):
             assert metadata.cluster_id == cluster
         round_trip(f"localhost:{ports['client']}")
-        asked = container.execute(["oncelog", "ready", "--bootstrap", f"127.0.0.1:{ports['client']}"])
+        asked = container.execute(image.health)
         assert asked.returncode == 0, asked.stderr
 
 

@@ -36,6 +36,8 @@ class Image:
         (workdir,) = re.findall(r"^WORKDIR (?!/src)(\S+)$", text, re.MULTILINE)
         (entry_point,) = re.findall(r"^ENTRYPOINT (\[.*\])$", text, re.MULTILINE)
         self.entry_point: list[str] = json.loads(entry_point)
+        (health,) = re.findall(r"^HEALTHCHECK .*CMD (\[.*\])$", text, re.MULTILINE)
+        self.health: list[str] = json.loads(health)
         self.workdir = self.path(workdir)
         (volume,) = re.findall(r"^VOLUME (\S+)$", text, re.MULTILINE)
         for folder in (self.workdir, self.path(volume), self.path("/tmp"), self.path("/usr/sbin")):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from oncelog.broker.commands.ready import ready
@@ -49,6 +52,77 @@ def test_one_that_comes_in_time_is_waited_for(monkeypatch: pytest.MonkeyPatch) -
     assert ready(bootstrap=f"127.0.0.1:{port}", timeout=30.0) == 0
     (started,) = opened
     started.close()
+
+
+# --- without an address
+
+
+@pytest.fixture
+def first_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Says what runs as process 1; nothing that is known, at first."""
+    monkeypatch.setattr("oncelog.broker.commands.ready.FIRST_PROCESS", tmp_path / "cmdline")
+
+    def runs(*words: str) -> None:
+        (tmp_path / "cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in words))
+
+    return runs
+
+
+@pytest.mark.usefixtures("first_process")
+def test_the_listener_of_the_environment(served: ServedBroker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("KAFKA_LISTENERS", f"CONTROLLER://:1,PLAINTEXT://{served.address}")
+    assert ready() == 0
+    monkeypatch.setenv("KAFKA_LISTENERS", f"PLAINTEXT://127.0.0.1:{free_port()}")
+    assert ready() == 1
+    monkeypatch.setenv("KAFKA_LISTENERS", "PLAINTEXT://127.0.0.1")
+    assert ready() == 1
+    assert "listeners: 'PLAINTEXT://127.0.0.1' is not NAME://host:port" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("first_process")
+def test_the_usual_port_when_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ready() in (0, 1)  # somebody may run one here
+    assert ready(username="al", password="x") == 1
+    assert "none of listeners=PLAINTEXT://127.0.0.1:9092 is SASL_PLAINTEXT or SASL_SSL" in capsys.readouterr().err
+
+
+def test_the_options_of_process_1(served: ServedBroker, first_process: Callable[..., None], tmp_path: Path) -> None:
+    port = served.address.rpartition(":")[2]
+    python, oncelog = "/opt/oncelog/bin/python", "/opt/oncelog/bin/oncelog"
+    first_process(python, oncelog, "serve", "--fast", "--port", port)
+    assert ready() == 0
+    first_process(oncelog, "serve", "--override", f"listeners=PLAINTEXT://{served.address}")
+    assert ready() == 0
+    (tmp_path / "server.properties").write_text(f"listeners=PLAINTEXT://{served.address}\n")
+    first_process(python, oncelog, "serve", f"--config={tmp_path}/server.properties")
+    assert ready() == 0
+    first_process(python, oncelog, "serve", "--port", str(free_port()))
+    assert ready() == 1
+
+
+@pytest.mark.parametrize(("answer", "status"), [("200 OK", 0), ("503 Service Unavailable", 1)])
+def test_the_control_port_where_there_is_one(
+    first_process: Callable[..., None], capsys: pytest.CaptureFixture[str], answer: str, status: int
+) -> None:
+    asked: list[bytes] = []
+
+    def serve(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            asked.append(connection.recv(65536))
+            connection.sendall(f"HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n".encode())
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve, args=(server,))
+        thread.start()
+        port = server.getsockname()[1]
+        first_process("oncelog", "serve", "--override", f"control.listener=http://0.0.0.0:{port}")
+        assert ready() == status
+        thread.join()
+    assert asked[0].startswith(b"GET /readyz HTTP/1.1\r\n")
+    assert capsys.readouterr().err == ("" if status == 0 else f"error: http://0.0.0.0:{port}/readyz does not serve: it answered {answer}\n")
+    assert ready() == 1
+    assert "Connection refused" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("address", ["", ":1", "host:port", "host:99999"])
