@@ -44,6 +44,8 @@ CLAIMS = {
     "exit status 0 when it serves": ("clients/test_readme.py::test_serve_and_ready",),
     "\nPython (confluent-kafka):\n": ("clients/test_readme.py::test_python",),
     "\nJava:\n": ("clients/test_readme.py::test_java",),
+    "**In a test kit** (Testcontainers, Quarkus) the image starts unmodified": ("clients/test_kits.py::test_a_kit_starts_the_image",),
+    "`--topic orders:3` has topics made": ("clients/test_image.py::test_topics_are_there_with_the_first_line",),
     "\nSpark:\n": ("spark/test_readme.py::test_the_first_query",),
     "`oncelog verify DIR` audits either": (
         "unit/storage/audit/test_verify.py::test_our_own_directory_is_sound",
