@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oncelog.broker.answers import holding_back
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.fetching.delayed import ParkedRequest
 from oncelog.broker.handlers.shared.topic_access import NamedPartition
@@ -106,4 +107,7 @@ class StraightFetch:
         limit = min(partition_most, most, broker.config.server.fetch_max_bytes)
         read = _Read(log, source.lone, offset, limit, isolation, least, correlation_id, connection)
         answer = read.answer(wait_ms <= 0)
-        return ParkedRequest([log], wait_ms, read.answer).answer if answer is None else answer
+        if answer is not None:
+            return answer
+        parked = ParkedRequest([log], wait_ms, read.answer).answer
+        return parked if connection.at_once_bytes else holding_back(parked)  # behind the first ones that wait, requests wait themselves

@@ -147,6 +147,18 @@ def append(broker: Broker, value: bytes) -> None:
     broker.kit.log.append(build_batch([(T0, b"k", value)]), T0)
 
 
+@pytest.mark.parametrize(("at_once_bytes", "holds"), [(2000, False), (0, True)])
+def test_where_much_waits_already_requests_behind_it_wait_themselves(at_once_bytes: int, holds: bool) -> None:
+    def work() -> None:
+        brokers = twins()
+        for broker in brokers:
+            broker.connection.at_once_bytes = at_once_bytes
+        answers = both_wait(frame(12, brokers[0].kit.log.log_end_offset, max_wait_ms=100, min_bytes=1), brokers)
+        assert [answer.holds is not None for answer in answers] == [holds, holds]
+
+    on_a_loop(work)
+
+
 @pytest.mark.parametrize("isolation", [0, 1])
 def test_what_waits_is_woken_by_enough(isolation: int) -> None:
     def work() -> None:
