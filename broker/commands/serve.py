@@ -12,13 +12,15 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from oncelog.broker.ending import problem, tell
 
 if TYPE_CHECKING:
+    from oncelog.broker.lifecycle import Broker
     from oncelog.broker.settings.broker import BrokerConfig
     from oncelog.broker.topics.at_start import WantedTopic
 
@@ -39,6 +41,8 @@ def serve(
     topic: tuple[str, ...] = (),
     fast: bool = False,
     accept_data_loss: bool = False,
+    control: int | None = None,
+    clock: Literal["running", "virtual"] = "running",
 ) -> int:
     """Run a broker until SIGTERM, SIGHUP or Ctrl-C; a second SIGTERM or Ctrl-C ends it at once.
 
@@ -60,15 +64,19 @@ def serve(
         Acknowledge from the page cache as Apache Kafka does (log.flush.on.ack=false): a power cut may lose acknowledged records.
     accept_data_loss
         Start although users, access rules and broker settings (oncelog.metadata and its copy) cannot be read: without them.
+    control
+        Open the control port of 127.0.0.1 for tests: faults, time, crashes, metrics over HTTP; 0 picks a free port and prints it.
+    clock
+        virtual: time stands still until the control port moves it. Needs --control.
     """
     from oncelog.broker.settings.start import data_directory, start_configs
     from oncelog.protocol.errors import KafkaError
 
     try:
         _log_to_stderr()
-        values = start_configs(port, host, config, override, fast, os.environ)
+        values = start_configs(port, host, config, override, fast, os.environ, control)
         directory = data_directory(values, data_dir, os.environ)
-        return _run(values, directory, _topics(topic), accept_data_loss)
+        return _run(values, directory, _topics(topic), accept_data_loss, stands=clock == "virtual")
     except KafkaError as error:
         return _fail(error.message or error.code.name)
     except BlockingIOError:
@@ -118,12 +126,23 @@ def _topics(options: tuple[str, ...]) -> tuple[WantedTopic, ...]:
     return wanted_topics(options, variable)
 
 
-def _run(values: dict[str, str], directory: Path, topics: tuple[WantedTopic, ...], accept_data_loss: bool) -> int:
+def _run(values: dict[str, str], directory: Path, topics: tuple[WantedTopic, ...], accept_data_loss: bool, *, stands: bool) -> int:
+    from oncelog.broker.settings.control import control_endpoint
+    from oncelog.broker.settings.listeners import refusal
     from oncelog.broker.settings.load import load
 
     config = load(values)
+    endpoint = control_endpoint(config.server.control_listener, config.server.control_token)
+    if endpoint is None and stands:
+        raise refusal("--clock virtual needs a control port, or nobody could move time: add --control PORT")
+    if endpoint is None:
+        running = _plain(config, directory, topics, accept_data_loss)
+    else:
+        from oncelog.broker.control.served import controlled
+
+        running = controlled(config, endpoint, directory, topics, stands=stands, accept_data_loss=accept_data_loss)
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        return runner.run(_serve(config, directory, topics, accept_data_loss))
+        return runner.run(_serve(running, directory))
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
@@ -136,35 +155,44 @@ def new_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def _serve(config: BrokerConfig, directory: Path, topics: tuple[WantedTopic, ...], accept_data_loss: bool) -> int:
-    from oncelog.broker.lifecycle import Broker
+async def _serve(running: AbstractAsyncContextManager[Broker], directory: Path) -> int:
     from oncelog.broker.process import logs
-    from oncelog.broker.process.file_limits import claim
     from oncelog.broker.process.garbage import keep_collections_short
-    from oncelog.storage.env import system_env
-    from oncelog.storage.log.flush import ThreadFlusher
 
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:  # under nohup it stays ignored
             loop.add_signal_handler(number, _stop, stopping, number)
-    broker = Broker(system_env(), directory, config, ThreadFlusher(loop), claim(), accept_data_loss=accept_data_loss, topics=topics)
+    async with running as broker:
+        gc.freeze()  # without a collection, which would stand between the start and the first answer
+        keep_collections_short()
+        _announce(broker.context.node_id, [(each.name, each.config.host, each.port) for each in broker.listeners], directory)
+        _keep_large_buffers()  # after the first client may come: it loads ctypes
+        await loop.run_in_executor(None, logs.warm_up)
+        await stopping.wait()
+        _log.info("stopping")
+    _log.info("stopped")
+    return 0
+
+
+@contextlib.asynccontextmanager
+async def _plain(config: BrokerConfig, directory: Path, topics: tuple[WantedTopic, ...], accept_data_loss: bool) -> AsyncIterator[Broker]:
+    """A broker that serves within the block. Raises OSError, KafkaError."""
+    from oncelog.broker.lifecycle import Broker
+    from oncelog.broker.process.file_limits import claim
+    from oncelog.storage.env import system_env
+    from oncelog.storage.log.flush import ThreadFlusher
+
+    flusher = ThreadFlusher(asyncio.get_running_loop())
+    broker = Broker(system_env(), directory, config, flusher, claim(), accept_data_loss=accept_data_loss, topics=topics)
     try:
         await broker.start()
-        gc.freeze()  # without a collection, which would stand between the start and the first answer
     except BaseException:
         broker.close()
         raise
-    keep_collections_short()
-    _announce(broker.context.node_id, [(listener.name, listener.config.host, listener.port) for listener in broker.listeners], directory)
-    _keep_large_buffers()  # after the first client may come: it loads ctypes
-    await loop.run_in_executor(None, logs.warm_up)
-    await stopping.wait()
-    _log.info("stopping")
+    yield broker
     await broker.stop()
-    _log.info("stopped")
-    return 0
 
 
 def _stop(stopping: asyncio.Event, number: signal.Signals) -> None:

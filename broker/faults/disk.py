@@ -14,6 +14,10 @@ class DiskFaults:
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
 
+    @property
+    def watches(self) -> bool:
+        return self._faults.about_disk
+
     def writing(self, path: Path, data: bytes) -> int | None:
         if self._hits("disk_full", path):
             raise OSError(errno.ENOSPC, f"no space left on device, by a rule: {path}")
@@ -25,12 +29,7 @@ class DiskFaults:
 
     def _hits(self, kind: str, path: Path) -> bool:
         topic, _, partition = path.parent.name.rpartition("-")
-        return (
-            bool(self._faults.rules)
-            and path.suffix == ".log"
-            and partition.isdecimal()
-            and self._faults.disk_rule_for(kind, topic, int(partition)) is not None
-        )
+        return path.suffix == ".log" and partition.isdecimal() and self._faults.disk_rule_for(kind, topic, int(partition)) is not None
 
     def written(self, path: Path, data: bytes) -> None: ...
 

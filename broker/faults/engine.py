@@ -135,11 +135,16 @@ class Faults:
         if kept is not None:
             kept[1].resolve(kept[2])
 
-    # -- the disk
+    # -- the disk, on whatever thread writes to it
+
+    @property
+    def about_disk(self) -> bool:
+        """Is there a rule about it?"""
+        return any(rule.action.type in ON_DISK for rule in list(self.rules.values()))
 
     def disk_rule_for(self, kind: str, topic: str, partition: int) -> Rule | None:
         """The first rule about writes (`disk_full`) or syncs (`sync_fails`) of this log; it counts as hit."""
-        for rule in self.rules.values():
+        for rule in list(self.rules.values()):
             match = rule.match
             meant = match.topic in (None, topic) and match.partition in (None, partition)
             if rule.action.type == kind and rule.armed and meant and rule.takes_turn():

@@ -23,6 +23,7 @@ class BadRule(ValueError):
 
 NUMBERS = {"nth": 1, "every": 1, "partition": 0, "min_version": 0, "max_version": 0}  # and the least they may be
 TEXTS = ("client_id", "transactional_id", "group", "topic", "principal", "while")
+MOST = 2**31 - 1  # of any number
 MATCHES = ("api", *NUMBERS, *TEXTS, "probability", "seed")
 ACTIONS: dict[str, tuple[str, ...]] = {
     "error": ("code", "force"),
@@ -188,9 +189,8 @@ def parse_match(asked: Mapping[str, Any]) -> Match:
 def parse_action(asked: Mapping[str, Any], api: ApiKey | None) -> Action:
     """Raises BadRule, also for a code that Kafka never answers to `api`, unless `force`."""
     kind = asked.get("type")
-    if kind not in ACTIONS:
+    if not isinstance(kind, str) or kind not in ACTIONS:
         raise BadRule(f"unknown action {kind!r}{_hint(str(kind), ACTIONS)}; there are: {', '.join(ACTIONS)}")
-    assert isinstance(kind, str)
     _only(asked, ("type", *ACTIONS[kind]), f"the action {kind}")
     needed = _NEEDED.get(kind)
     if needed is not None and needed not in asked:
@@ -257,8 +257,8 @@ def _mapping(value: Any, what: str) -> Mapping[str, Any]:
 
 
 def _number(value: Any, name: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise BadRule(f"{name} is a whole number of at least {least}, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+        raise BadRule(f"{name} is a whole number from {least} to {MOST}, not {value!r}")
     return value
 
 

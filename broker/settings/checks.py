@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from oncelog.broker.settings.control import control_endpoint
 from oncelog.broker.settings.listeners import parse_endpoints, refusal
 from oncelog.protocol.config_def import LONG, parse_type
 
@@ -27,6 +28,7 @@ def check_together(config: BrokerConfig) -> None:
     _check_directories(config)
     _check_connections(config)
     _check_super_users(config.auth.super_users)
+    control_endpoint(config.server.control_listener, config.server.control_token)
     _warn_of_settings_for_nobody(config)
 
 

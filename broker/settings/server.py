@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, STRING, config_class, option
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, PASSWORD, STRING, config_class, option
 
 
 @config_class
@@ -77,5 +77,27 @@ class ServerConfig:
     unstable_api_versions: bool = option("unstable.api.versions.enable", BOOLEAN, False, "Serve API versions that Kafka calls unstable.")
     partition_page_limit: int = option(
         "max.request.partition.size.limit", INT, 2000, "The most partitions of one answer of DescribeTopicPartitions.", at_least=1
+    )
+    control_listener: str = option(
+        "control.listener",
+        STRING,
+        "",
+        "Where the control port listens, for tests: http://host:port, or nothing; without control.token on a loopback address only.",
+        ours=True,
+    )
+    control_token: str | None = option(
+        "control.token",
+        PASSWORD,
+        None,
+        "What users of the control port must show: `Authorization: Bearer TOKEN`.",
+        sensitive=True,
+        ours=True,
+    )
+    control_reset: bool = option(
+        "control.reset.enable",
+        BOOLEAN,
+        False,
+        "Let a reset by the control port delete data that was there when the broker was started.",
+        ours=True,
     )
     cluster_id: str = option("cluster.id", STRING, "", "The cluster id of a new data directory; empty: a random one.", ours=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from oncelog.broker.settings.control import LOOPBACK
 from oncelog.broker.settings.listeners import ANY_ADDRESS, Endpoint, parse_endpoints, refusal
 from oncelog.broker.settings.sources import merge
 
@@ -16,7 +17,13 @@ DEFAULT_PORT = 9092
 
 
 def start_configs(
-    port: int | None, host: str | None, file: Path | None, override: Sequence[str], fast: bool, environment: Mapping[str, str]
+    port: int | None,
+    host: str | None,
+    file: Path | None,
+    override: Sequence[str],
+    fast: bool,
+    environment: Mapping[str, str],
+    control: int | None = None,
 ) -> dict[str, str]:
     """Settings by Kafka's names, `listeners` among them. Raises KafkaError(INVALID_CONFIG) for a contradiction; OSError for the file."""
     values = merge(file, environment, override)
@@ -24,6 +31,10 @@ def start_configs(
         if values.get("log.flush.on.ack", "").lower() == "true":
             raise refusal("--fast contradicts log.flush.on.ack=true; leave one of them out")
         values["log.flush.on.ack"] = "false"
+    if control is not None:
+        listener = f"http://{LOOPBACK}:{control}"
+        if values.setdefault("control.listener", listener) != listener:
+            raise refusal(f"--control {control} contradicts control.listener={values['control.listener']}; leave one of them out")
     values["listeners"] = _listeners(values, port, host, environment)
     return values
 

@@ -1,6 +1,6 @@
 """A broker within a test's own process: `from oncelog.broker.testkit import Broker`.
 
-Nothing here is imported by `oncelog serve`.
+Nothing here is imported by a plain `oncelog serve`; with a control port it is (`broker/control`).
 """
 
 from oncelog.broker.testkit.assertions import assert_exactly_once, assert_no_open_transactions

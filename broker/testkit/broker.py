@@ -8,13 +8,17 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from oncelog.broker.faults.engine import NeverHit
 from oncelog.broker.faults.rule import Rule as _Rule
+from oncelog.broker.settings.control import LOOPBACK, ControlEndpoint
 from oncelog.broker.testkit.clock import TestClock
 from oncelog.broker.testkit.life import Died, Life
 from oncelog.broker.testkit.observing import Record, outcomes_of, records_of, state_of
+
+if TYPE_CHECKING:
+    from oncelog.broker.control.server import ControlServer
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 60.0
@@ -25,15 +29,25 @@ class Broker:
 
     `settings`: as in `server.properties`. `data_dir`: where the data lies; None: in memory, gone with the broker.
     `clock`: "running" goes with the machine's and may be moved ahead; "virtual" stands still until it is.
+    `control`: whether there is a control port, for tests in other languages (`control_url`); a number: which.
     Raises KafkaError for a setting that is wrong, OSError for a folder or port that cannot be had.
     """
 
-    def __init__(self, settings: Mapping[str, object] | None = None, data_dir: Path | str | None = None, *, clock: str = "running") -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, object] | None = None,
+        data_dir: Path | str | None = None,
+        *,
+        clock: str = "running",
+        control: bool | int = False,
+    ) -> None:
         if clock not in ("running", "virtual"):
             raise ValueError(f'clock="{clock}": "running" or "virtual"')
         given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in (settings or {}).items()}
         self._clock = TestClock(stands=clock == "virtual")
         self._life = Life(given, None if data_dir is None else Path(data_dir).absolute(), self._clock)
+        self._control_port = None if control is False else 0 if control is True else control
+        self._control: ControlServer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self.clock = Clock(self)
@@ -48,7 +62,7 @@ class Broker:
             self._thread = threading.Thread(target=self._run, name="oncelog-broker", daemon=True)
             self._thread.start()
             try:
-                self._do(self._life.start())
+                self._do(self._open())
             except BaseException:
                 self._end()
                 raise
@@ -58,7 +72,7 @@ class Broker:
         """Stop in order and end the thread; data in memory is gone. Closed already: nothing."""
         if self._loop is not None:
             try:
-                self._do(self._life.stop())
+                self._do(self._close())
             finally:
                 self._end()
 
@@ -105,6 +119,13 @@ class Broker:
         """host:port, for `bootstrap.servers`. Raises RuntimeError while it is down."""
         listener = self._life.running.listeners[0]
         return f"{listener.config.host}:{listener.port}"
+
+    @property
+    def control_url(self) -> str:
+        """Of the control port; it stays while the broker is down. Raises RuntimeError without `control`."""
+        if self._control is None:
+            raise RuntimeError("there is no control port: Broker(control=True), and start it")
+        return self._control.url
 
     def state(self) -> dict[str, Any]:
         """Topics with offsets and producers, groups with members and offsets, transactional ids; plain values, as JSON has them."""
@@ -161,6 +182,21 @@ class Broker:
     def _call_or_here(self, work: Callable[[], T]) -> T:
         """What can be asked of a closed broker too."""
         return work() if self._loop is None else self._call(work)
+
+    async def _open(self) -> None:
+        await self._life.start()
+        if self._control_port is not None:
+            from oncelog.broker.control.server import ControlServer
+
+            control = ControlServer(self._life, ControlEndpoint(LOOPBACK, self._control_port))
+            await control.start()
+            self._control, self._control_port = control, control.port
+
+    async def _close(self) -> None:
+        if self._control is not None:
+            await self._control.close()
+            self._control = None
+        await self._life.stop()
 
     async def _restart(self) -> None:
         await self._life.stop()

@@ -84,6 +84,10 @@ class CrashPoints:
 
     # -- Watcher
 
+    @property
+    def watches(self) -> bool:
+        return bool(self._left)
+
     def writing(self, path: Path, data: bytes) -> int | None:
         write = _batch(path, data) if self._left else None
         if write is None:

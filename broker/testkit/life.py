@@ -12,16 +12,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from oncelog.broker import lifecycle
-from oncelog.broker.context import BrokerContext
-from oncelog.broker.faults.disk import DiskFaults
-from oncelog.broker.faults.engine import Faults, FaultyHandler
-from oncelog.broker.net.connection import Handles
 from oncelog.broker.settings.broker import BrokerConfig
 from oncelog.broker.settings.load import load
 from oncelog.broker.testkit.clock import TestClock
-from oncelog.broker.testkit.crash_points import CrashPoints
+from oncelog.broker.testkit.controlled import Controlled
 from oncelog.broker.testkit.loop_flusher import LoopFlusher
-from oncelog.broker.testkit.watched_fs import WatchedFileSystem, Watchers
+from oncelog.broker.testkit.watched_fs import WatchedFileSystem
 from oncelog.storage.env import Env, OsFileSystem, SystemRandom
 from oncelog.storage.memory_fs import MemoryFileSystem, ProcessView
 
@@ -32,36 +28,28 @@ DEFAULTS = {
     "group.initial.rebalance.delay.ms": "100",
     "connections.max.idle.ms": "-1",  # moved time is not a silent client's fault
 }
-_SHORTEST_STEP_MS = 1.0
 
 
 class Died(BaseException):
     """The broker is dead: what was under way ends here. Not an Exception, so that nobody takes it for a failure to mend."""
 
 
-class Life:
+class Life(Controlled):
     """`folder`: where the data lies; None: in memory."""
 
     def __init__(self, settings: dict[str, str], folder: Path | None, clock: TestClock) -> None:
-        self.clock = clock
-        self.broker: lifecycle.Broker | None = None
+        super().__init__(clock, self._die_here)
         self.memory = MemoryFileSystem(clock.time_ms) if folder is None else None
         self._folder = IN_MEMORY if folder is None else folder
         self._settings = {"listeners": "PLAINTEXT://127.0.0.1:0", **DEFAULTS, **settings}
         self._flusher: LoopFlusher | None = None
         self._fs: WatchedFileSystem | None = None
-        self.faults = Faults(clock)
         self.down = threading.Event()
         self.down.set()
-        self.crash_points = CrashPoints(self._die_here)
-        self._watcher = Watchers([DiskFaults(self.faults), self.crash_points])
 
     @property
-    def running(self) -> lifecycle.Broker:
-        """Raises RuntimeError while it is down."""
-        if self.broker is None:
-            raise RuntimeError("the broker is down: restart() it first")
-        return self.broker
+    def syncs(self) -> int:
+        return self._fs.syncs if self._fs is not None else 0
 
     async def start(self) -> None:
         """Open what is on the disk and serve it. Raises OSError, KafkaError."""
@@ -70,9 +58,9 @@ class Life:
         disk: Any = ProcessView(self.memory) if self.memory is not None else OsFileSystem()
         fs: Any = WatchedFileSystem(disk)
         self._flusher = LoopFlusher(loop)
-        fs.watcher = self._watcher
+        fs.watcher = self.watcher
         env = Env(self.clock, SystemRandom(), fs)
-        broker = lifecycle.Broker(env, self._folder, self._config(), self._flusher, around=self._around)
+        broker = lifecycle.Broker(env, self._folder, self._config(), self._flusher, around=self.around)
         try:
             await broker.start()
         except BaseException:
@@ -119,9 +107,6 @@ class Life:
         self.drop()
         raise Died
 
-    def _around(self, handler: Handles, context: BrokerContext) -> Handles:
-        return FaultyHandler(handler, self.faults, lambda id: _name_of(context, id))
-
     def save(self, folder: Path) -> None:
         """The data directory as it is now, into a `folder` of the real disk. Raises OSError."""
         if self.memory is not None:
@@ -132,7 +117,6 @@ class Life:
             shutil.copytree(self._folder, folder, dirs_exist_ok=True)
 
     async def reset(self) -> None:
-        """Nothing is left of topics, groups and transactions. Clients are cut off and come back to the same address."""
         self.drop()
         self.crash_points.disarm()
         self.faults.clear()
@@ -145,21 +129,7 @@ class Life:
         await asyncio.sleep(0)
         await self.start()
 
-    async def advance(self, seconds: float) -> int:
-        """Move time, stopping at every deadline on the way, until nothing is due; the time of day afterwards, in ms."""
-        end_ms = self.clock.monotonic_ms() + seconds * 1000
-        await self._settle()
-        while (left_ms := end_ms - self.clock.monotonic_ms()) > 0:
-            wait_ms = self.running.next_deadline_ms()
-            self.clock.move(min(left_ms, left_ms if wait_ms is None else max(wait_ms, _SHORTEST_STEP_MS)))
-            self.running.tick_coordinators()
-            await self._settle()
-        self.running.catch_up()
-        await self._settle()
-        return self.clock.time_ms()
-
-    async def _settle(self) -> None:
-        """Let happen what needs no time."""
+    async def settle(self) -> None:
         if self._flusher is not None:
             await self._flusher.until_idle()
 
@@ -167,11 +137,6 @@ class Life:
 @lru_cache(maxsize=64)
 def _loaded(settings: tuple[tuple[str, str], ...]) -> BrokerConfig:
     return load(dict(settings))
-
-
-def _name_of(context: BrokerContext, topic_id: Any) -> str | None:
-    topic = context.logs.topics.by_id(topic_id) if topic_id is not None else None
-    return None if topic is None else topic.name
 
 
 def _all_but_death(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -1,12 +1,13 @@
 """A file system that is looked at: where a broker may be made to die, a disk to be full or a sync to fail.
 
-It stands between storage and any `FileSystem`; while nothing is armed a call costs it a look at one attribute. Calls are told as they
+It stands between storage and any `FileSystem`; while nothing is armed a call costs it a look at a few attributes. Calls are told as they
 begin; what is told may raise, and then the call is not made.
 """
 
 from __future__ import annotations
 
 import errno
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,10 @@ from oncelog.storage.env import Buffer, File, FileSystem
 
 
 class Watcher(Protocol):
-    """Told of calls that change the disk."""
+    """Told of calls that change the disk, while it watches for any."""
+
+    @property
+    def watches(self) -> bool: ...
 
     def writing(self, path: Path, data: bytes) -> int | None:
         """Before `data` is written to `path`; a number: only so many bytes of it, then `cut`. May raise."""
@@ -44,6 +48,10 @@ class Watchers:
     def __init__(self, watchers: Sequence[Watcher]) -> None:
         self._watchers = watchers
         self._cuts: Watcher | None = None
+
+    @property
+    def watches(self) -> bool:
+        return any(each.watches for each in self._watchers)
 
     def writing(self, path: Path, data: bytes) -> int | None:
         for each in self._watchers:
@@ -125,6 +133,8 @@ class WatchedFile:
         if watcher is not None:
             watcher.syncing(self._path)
         self._file.datasync()
+        with self._fs.counting:
+            self._fs.syncs += 1
         if watcher is not None:
             watcher.synced(self._path)
 
@@ -138,7 +148,19 @@ class WatchedFileSystem:
     def __init__(self, fs: FileSystem) -> None:
         self._fs = fs
         self._dead = False
-        self.watcher: Watcher | None = None
+        self._watcher: Watcher | None = None
+        self.syncs = 0
+        self.counting = threading.Lock()
+
+    @property
+    def watcher(self) -> Watcher | None:
+        """Whom to tell of a call: nobody, while it watches for none."""
+        watcher = self._watcher
+        return watcher if watcher is not None and watcher.watches else None
+
+    @watcher.setter
+    def watcher(self, watcher: Watcher | None) -> None:
+        self._watcher = watcher
 
     def die(self) -> None:
         self._dead = True
@@ -152,15 +174,17 @@ class WatchedFileSystem:
 
     def open(self, path: Path, *, create: bool = False, writable: bool = True) -> WatchedFile:
         self.check()
-        new = create and self.watcher is not None and not self._fs.exists(path)
+        watcher = self.watcher if create else None
+        new = watcher is not None and not self._fs.exists(path)
         file = WatchedFile(self._fs.open(path, create=create, writable=writable), path, self)
-        if new and self.watcher is not None:
-            self.watcher.created(path)
+        if new and watcher is not None:
+            watcher.created(path)
         return file
 
     def write_atomic(self, path: Path, data: bytes, twin: Path | None = None) -> None:
         self.check()
-        if self.watcher is not None:
+        watcher = self.watcher
+        if watcher is not None:
             draft = path.with_name(path.name + ".tmp")
             file = self._fs.open(draft, create=True)
             try:
@@ -168,14 +192,15 @@ class WatchedFileSystem:
                 file.pwrite([data], 0)
             finally:
                 file.close()
-            self.watcher.replacing(path)
+            watcher.replacing(path)
         self._fs.write_atomic(path, data, twin)
 
     def rename(self, old: Path, new: Path) -> None:
         self.check()
         self._fs.rename(old, new)
-        if self.watcher is not None:
-            self.watcher.renamed(old, new)
+        watcher = self.watcher
+        if watcher is not None:
+            watcher.renamed(old, new)
 
     # -- what is not
 

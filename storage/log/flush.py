@@ -132,6 +132,11 @@ class ThreadFlusher:
             self._scheduled = True
             self._loop.call_soon(self._submit)
 
+    @property
+    def idle(self) -> bool:
+        """Everything that was asked for is on disk, and what came of it is known."""
+        return not (self._wanted or self._busy or self._done)
+
     def _submit(self) -> None:
         """Hand over what is wanted; of very many logs some now and the rest in the next turn."""
         self._scheduled = False

@@ -1,0 +1,79 @@
+"""Counts of requests, and of some how long they took."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from functools import partial
+
+from oncelog.broker.net.answer_stream import Sent
+from oncelog.broker.net.connection import Connection, Handles
+from oncelog.broker.net.dispatch import CloseConnection
+from oncelog.coordinator.deferred import Deferred, Reply
+from oncelog.protocol.primitives import MalformedRequest
+
+TIMED = 17  # one of so many; a prime, so that clients that alternate are seen in all they do
+BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)  # seconds
+
+
+@dataclass(slots=True)
+class Latencies:
+    """Of one API. `buckets`: how many took longer than the bound before and at most that of the same place; the last: longer than all."""
+
+    buckets: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
+    seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.buckets[bisect_left(BOUNDS, seconds)] += 1
+        self.seconds += seconds
+
+
+@dataclass(slots=True)
+class RequestCounts:
+    """Since the process began. `by_key`: those that were carried out or answered; `refused`: those that closed their connection instead."""
+
+    by_key: list[int] = field(default_factory=lambda: [0] * 256)
+    total: int = 0
+    bytes: int = 0
+    refused: int = 0
+    latencies: dict[int, Latencies] = field(default_factory=dict)
+
+
+class CountingHandler:
+    """Answers frames as `handler` does."""
+
+    def __init__(self, handler: Handles, counts: RequestCounts) -> None:
+        self.clock = handler.clock
+        self._handler = handler
+        self._counts = counts
+
+    def log_failure(self, connection: Connection, error: BaseException) -> None:
+        self._handler.log_failure(connection, error)
+
+    def handle(self, frame: memoryview, connection: Connection) -> Reply[Sent]:
+        if connection.sasl is not None and connection.sasl.takes_tokens:
+            return self._handler.handle(frame, connection)  # no request
+        counts = self._counts
+        counts.bytes += len(frame)
+        counts.total += 1
+        try:
+            reply = self._handler.handle(frame, connection) if counts.total % TIMED else self._timed(frame, connection)
+        except (CloseConnection, MalformedRequest):
+            counts.refused += 1
+            raise
+        counts.by_key[frame[1]] += 1  # no key of Kafka's needs the first byte
+        return reply
+
+    def _timed(self, frame: memoryview, connection: Connection) -> Reply[Sent]:
+        begin = time.perf_counter()
+        reply = self._handler.handle(frame, connection)
+        key = frame[1]
+        if isinstance(reply, Deferred):
+            reply.when_done(partial(self._took, key, begin))
+        else:
+            self._took(key, begin)
+        return reply
+
+    def _took(self, key: int, begin: float, _done: Deferred[Sent] | None = None) -> None:
+        self._counts.latencies.setdefault(key, Latencies()).add(time.perf_counter() - begin)
