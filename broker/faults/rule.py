@@ -257,8 +257,10 @@ def _mapping(value: Any, what: str) -> Mapping[str, Any]:
 
 
 def _number(value: Any, name: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
-        raise BadRule(f"{name} is a whole number from {least} to {MOST}, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise BadRule(f"{name} is a whole number of at least {least}, not {value!r}")
+    if value > MOST:
+        raise BadRule(f"{name} is at most {MOST}")
     return value
 
 

@@ -189,7 +189,11 @@ class Broker:
             from oncelog.broker.control.server import ControlServer
 
             control = ControlServer(self._life, ControlEndpoint(LOOPBACK, self._control_port))
-            await control.start()
+            try:
+                await control.start()
+            except OSError:
+                await self._life.stop()
+                raise
             self._control, self._control_port = control, control.port
 
     async def _close(self) -> None:

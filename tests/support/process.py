@@ -39,6 +39,7 @@ class BrokerProcess:
         self.data_dir = data_dir
         self.overrides = dict(overrides or {})
         self.env = dict(env or {})
+        self.arguments: tuple[str, ...] = ()  # more of `serve`'s
         self.port = 0
         self.output = data_dir.parent / f"{data_dir.name}.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,7 +60,7 @@ class BrokerProcess:
     def start(self) -> BrokerProcess:
         """Start and wait until it says that it serves."""
         assert not self.running
-        command = [sys.executable, *self.launcher, "serve", "--port", str(self.port), "--data-dir", str(self.data_dir)]
+        command = [sys.executable, *self.launcher, "serve", "--port", str(self.port), "--data-dir", str(self.data_dir), *self.arguments]
         for key, value in self.overrides.items():
             command += ["--override", f"{key}={value}"]
         seen = self.output.stat().st_size if self.output.exists() else 0

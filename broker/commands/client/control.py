@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 from collections.abc import Mapping
@@ -53,12 +54,11 @@ class ControlPort:
         return told
 
     def _address(self) -> tuple[str, int]:
-        try:
+        host = port = None
+        with contextlib.suppress(ValueError):
             url = urlsplit(self.control)
-            host, port = url.hostname, url.port
-        except ValueError:
-            host = port = None
-        if url.scheme != "http" or host is None or port is None:
+            host, port = (url.hostname, url.port) if url.scheme == "http" else (None, None)
+        if host is None or port is None:
             fail(f"--control {self.control} is not http://HOST:PORT", USAGE)
         return host, port
 
@@ -67,4 +67,4 @@ DEFAULT = ControlPort()
 
 
 def _why(problem: Exception) -> str:
-    return (problem.strerror if isinstance(problem, OSError) else None) or str(problem) or type(problem).__name__
+    return (problem.strerror if isinstance(problem, OSError) else None) or " ".join(str(problem).split()) or type(problem).__name__

@@ -6,7 +6,23 @@ import pytest
 from oncelog.broker import cli
 
 pytestmark = pytest.mark.unit
-COMMANDS = ("serve", "ready", "topic", "group", "produce", "consume", "config", "user", "acl", "txn", "doctor", "verify", "graduate", "log")
+COMMANDS = (
+    "serve",
+    "ready",
+    "topic",
+    "group",
+    "produce",
+    "consume",
+    "config",
+    "user",
+    "acl",
+    "txn",
+    "fault",
+    "doctor",
+    "verify",
+    "graduate",
+    "log",
+)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
