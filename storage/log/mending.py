@@ -81,6 +81,7 @@ class _Job:
         self.replaced = log.segments.replaced
         self.log_end = log.log_end_offset
         self.abandoned = Event()
+        self.grows = segment is log.segments.active
         self.begun = False
         self.afterwards: Callable[[], None] | None = None
         self.problem: Exception | None = None
@@ -260,6 +261,9 @@ class Mending:
             if job.segment is log.segments.active:  # its .txnindex grows: again, when nobody writes it any more
                 job.draft.discard()
                 log.roll(log.env.clock.time_ms())
+                return
+            if job.grows:  # it was rolled meanwhile, longer than the draft
+                job.draft.discard()
                 return
             log.segments.exchange(job.segment, job.draft.publish())
         except OSError as error:

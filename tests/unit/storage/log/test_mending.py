@@ -306,3 +306,21 @@ def test_a_chain_of_fixes(tmp_path: Path) -> None:
                 file.write(bytes(8))  # the base offset
         assert offsets(kit.log) == list(range(2 * (2 * count + 20) + 1))
         assert Path(segment.log_path).read_bytes() == right
+
+
+def test_a_segment_that_was_rolled_meanwhile_keeps_what_was_appended() -> None:
+    """Its draft was begun while it was active, and is shorter."""
+    kit, _, flusher = filled()
+    known = offsets(kit.log)
+    kit.restart()
+    log, segment = kit.log, strike(kit, "empty txn index", ACTIVE)
+    offset, end = blocked(log, segment), log.log_end_offset
+    kit.manager.alter_topic_configs("t", {"internal.segment.bytes": "20000"})
+    kit.append(n=3)
+    log.roll(kit.clock.now_ms)
+    flusher.flush()
+    flusher.work_aside()
+    wait(log, offset, flusher)
+    assert offsets(log) == [*known, end, end + 1, end + 2]
+    kit.kill_and_start()
+    assert offsets(kit.log) == [*known, end, end + 1, end + 2]
