@@ -87,8 +87,8 @@ spark: $(VENV)/.dev ## the PySpark jobs, long form: drivers killed at RUNS rando
 	$(BIN)/python tests/spark/kills.py --runs $(RUNS)
 	$(BIN)/python tests/spark/ledger_kills.py --runs $(RUNS)
 
-bench: $(VENV)/.dev ## ratios against AGAINST=kafka,kfake in the same run
-	$(BIN)/python -m tests.bench --against $(AGAINST)
+bench: $(VENV)/.dev ## the table beside AGAINST=kafka,kfake, five rounds (ARGS='--rows txn-* --rounds 1': a part; --resume FILE)
+	$(BIN)/python -m tests.bench --against $(AGAINST) $(ARGS)
 
 referee: $(VENV)/.dev ## the wire and client tests against a real Apache Kafka (Java, Maven)
 	$(BIN)/python tests/referee/run.py $(ARGS)

@@ -1,1 +1,1 @@
-"""Benchmarks: `python -m tests.bench --against kafka,kfake`. Numbers beside numbers of the same run; nothing is asserted."""
+"""Benchmarks: `python -m tests.bench` is the table beside rivals, `python -m tests.bench.growth` what growth costs. Nothing is asserted."""

@@ -1,106 +1,114 @@
-"""`python -m tests.bench --against kafka,kfake [--only NAME] [--quick] [--json FILE] [--restart-gb N]`
+"""`python -m tests.bench --against kafka,kfake [--rows 'txn-*,start'] [--rounds N] [--seconds N] [--resume FILE]`
 
-Every broker runs alone, in turn, on loopback, under the same load program. Absolute numbers move by a fifth between runs and much more
-between machines: read the ratios. A broker that cannot be started is reported and left out. Nothing is asserted.
+Row by row, every broker fresh and alone on loopback under the same load, in turn, A B C A B C. A round during which others kept the machine
+busy is measured again, at most three times, and marked when it never was quiet. Absolute numbers move by a fifth between runs and much more
+between machines: read the ratios. Nothing is asserted; what could not be measured is told.
+
+The results are written after each round; `--resume` goes on with those of a run that was cut off. `python -m tests.bench.report FILE`
+makes the page and the charts of them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import sys
-import tempfile
-import time
+from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.bench.scenarios import SCENARIOS, Bench, Row
-from tests.bench.servers import SERVERS, Unavailable
+from tests.bench import machine, results, runner
+from tests.bench.native import generator
+from tests.bench.results import OURS, Results
+from tests.bench.servers import SERVERS
+from tests.bench.stage import Row, Staged
+from tests.bench.table import TABLE, chosen
 
-Table = dict[tuple[str, str], dict[str, float]]  # (what, unit) -> broker -> value
-TOTAL_SECONDS = 600.0
-QUICK_SECONDS = 120.0
+FOLDER = Path(__file__).with_name("results")
+SAME = ("seconds", "warm_seconds", "generator", "brokers", "quiet_cores")  # rounds of other values do not compare
+
+
+def arguments(given: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="oncelog beside its rivals, in numbers")
+    parser.add_argument("--against", default="kafka,kfake", help="rivals, comma separated; empty: none")
+    parser.add_argument("--rows", default="", help="rows by name, comma separated, * for anything; without it all")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=5.0, help="measured of each broker in each round")
+    parser.add_argument("--warm-seconds", type=float, help="under load before that (default: half of --seconds)")
+    parser.add_argument(
+        "--quiet-cores",
+        type=float,
+        default=results.QUIET_CORES,
+        help="what others may keep busy before a round is repeated (default: %(default)s)",
+    )
+    parser.add_argument("--output", type=Path, help="where the results go (default: a new file in tests/bench/results)")
+    parser.add_argument("--resume", type=Path, metavar="FILE", help="go on with these results")
+    parser.add_argument("--list", action="store_true", help="name the rows, measure nothing")
+    options = parser.parse_args(given)
+    options.brokers = [OURS, *filter(None, options.against.split(","))]
+    unknown = [name for name in options.brokers if name not in SERVERS]
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}")
+    try:
+        options.chosen = chosen(list(filter(None, options.rows.split(","))))
+    except LookupError as error:
+        parser.error(f"no row is called {error}; --list names them")
+    if options.warm_seconds is None:
+        options.warm_seconds = options.seconds / 2
+    return options
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="oncelog beside its rivals, in numbers")
-    parser.add_argument("--against", default="kafka,kfake", help="rivals, comma separated; empty: none")
-    parser.add_argument("--only", help="scenarios, comma separated: " + ", ".join(SCENARIOS))
-    parser.add_argument("--quick", action="store_true", help="under two minutes; rougher numbers")
-    parser.add_argument("--json", type=Path, help="write the numbers here, too")
-    parser.add_argument(
-        "--restart-gb", type=float, default=1.0, help="log size for the restart; from 10 on oncelog is measured at a tenth, too"
-    )
-    given = parser.parse_args()
-    wanted = given.only.split(",") if given.only else list(SCENARIOS)
-    brokers = ["oncelog", *filter(None, given.against.split(","))]
-    unknown = [name for name in wanted if name not in SCENARIOS] + [name for name in brokers if name not in SERVERS]
-    if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}")
+    options = arguments()
+    if options.list:
+        _list(TABLE)
+        return 0
     _allow_many_files()
-    scale = 0.15 if given.quick else 1.0
-    deadline = time.monotonic() + (QUICK_SECONDS if given.quick else TOTAL_SECONDS) * max(given.restart_gb, 1.0)
-    results = _measure(wanted, brokers, scale, given.restart_gb * (0.2 if given.quick else 1.0), deadline)
-    if given.json is not None:
-        rows = [{"what": what, "unit": unit, **values} for table in results.values() for (what, unit), values in table.items()]
-        given.json.write_text(json.dumps(rows, indent=1) + "\n")
-    return 0
+    if generator() != "C":
+        runner.print_line("no C compiler: the load of small requests is made in Python, which costs more than some brokers do")
+    path, found = _results(options)
+    plan = runner.Plan(options.brokers, options.rounds, options.quiet_cores)
+    rows = [Staged(row, options.seconds, options.warm_seconds) for row in options.chosen]
+    runner.run(rows, plan, found, lambda: found.save(path), runner.print_line)
+    show(found, options.brokers)
+    print(f"{path}{': measured under foreign load, not to be published' if found.loaded else ''}")
+    return 1 if any(row.error(own) for row in found.rows for own in (OURS, results.MACHINE)) else 0
 
 
-def _measure(wanted: list[str], brokers: list[str], scale: float, restart_gb: float, deadline: float) -> dict[str, Table]:
-    results: dict[str, Table] = {}
-    missing: set[str] = set()
-    for name in wanted:
-        table: Table = {}
-        for broker in brokers:
-            if broker in missing:
-                continue
-            if time.monotonic() > deadline:
-                print(f"skipped: {name} of {broker}, the time is up", file=sys.stderr)
-                continue
-            with tempfile.TemporaryDirectory(prefix="oncelog-bench-") as folder:
-                try:
-                    rows = SCENARIOS[name](Bench(SERVERS[broker], Path(folder), scale, restart_gb))
-                except Unavailable as why:
-                    print(f"skipped: {broker}: {why}", file=sys.stderr)
-                    missing.add(broker)
-                    continue
-                except (OSError, TimeoutError, ValueError, AttributeError, IndexError) as error:
-                    print(f"skipped: {name} of {broker}: {type(error).__name__}: {error}", file=sys.stderr)
-                    continue
-            _add(table, broker, rows)
-        results[name] = table
-        _show(name, table, brokers)
-    return results
+def _results(options: argparse.Namespace) -> tuple[Path, Results]:
+    here = machine.facts()
+    asked = {name: getattr(options, name) for name in ("seconds", "warm_seconds", "quiet_cores", "brokers", "rounds")}
+    asked["generator"] = generator()
+    if options.resume is not None:
+        try:
+            return options.resume, results.resume(options.resume, here, asked, SAME)
+        except results.Mismatch as error:
+            sys.exit(str(error))
+    now = datetime.now(UTC)
+    path = options.output or FOLDER / f"{now:%Y-%m-%d-%H%M}.json"
+    if path.exists():
+        sys.exit(f"{path} exists: --resume goes on with it")
+    return path, Results(here, {**asked, "begun": f"{now:%Y-%m-%d %H:%M} UTC"})
 
 
-def _add(table: Table, broker: str, rows: list[Row]) -> None:
-    for what, unit, value in rows:
-        table.setdefault((what, unit), {})[broker] = value
-
-
-def _show(name: str, table: Table, brokers: list[str]) -> None:
-    """Absolute numbers, then oncelog's ratio to each rival."""
+def show(found: Results, brokers: list[str]) -> None:
+    """Medians, then oncelog's ratio to each rival."""
     rivals = brokers[1:]
-    heads = [name, "", *brokers, *(f"/ {rival}" for rival in rivals)]
-    lines = [heads]
-    for (what, unit), values in table.items():
-        ours = values.get("oncelog")
-        cells = [_number(values.get(broker)) for broker in brokers]
-        ratios = [_number(ours / values[rival]) if ours is not None and values.get(rival) else "-" for rival in rivals]
-        lines.append([what, unit, *cells, *ratios])
-    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
+    lines = [["", "", *brokers, *(f"/ {rival}" for rival in rivals)]]
+    for row in found.rows:
+        names = brokers if results.MACHINE not in row.brokers() else [results.MACHINE]
+        cells = [runner.number(row.median(broker)) for broker in names]
+        ratios = [runner.number(results.middle(row.ratios(rival))) for rival in rivals]
+        lines.append([row.title + (" (loaded)" if row.loaded else ""), row.unit, *cells, *([""] * (len(brokers) - len(names))), *ratios])
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
-        print(
-            "  ".join(cell.ljust(width) if at < 2 else cell.rjust(width) for at, (cell, width) in enumerate(zip(line, widths, strict=True)))
-        )
-    print(flush=True)
+        padded = zip(line, widths, strict=True)
+        print("  ".join(cell.ljust(width) if at < 2 else cell.rjust(width) for at, (cell, width) in enumerate(padded)).rstrip())
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+def _list(rows: list[Row]) -> None:
+    width = max(len(row.name) for row in rows)
+    for row in rows:
+        print(f"{row.name:{width}}  {row.title} ({row.unit})")
 
 
 def _allow_many_files() -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import socket
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.records import build_batch
+from oncelog.protocol.records import HEADER_SIZE, build_batch
 
-PRODUCE_VERSION, FETCH_VERSION, METADATA_VERSION, CREATE_VERSION = 9, 12, 9, 5
+PRODUCE_VERSION, FETCH_VERSION, METADATA_VERSION, CREATE_VERSION, ENDS_VERSION = 9, 12, 9, 5, 5
 _LENGTH = struct.Struct(">i")
 
 
@@ -37,7 +39,7 @@ def produce_frame(topic: str, partitions: range, records: bytes, acks: int) -> b
     return frame(0, PRODUCE_VERSION, request(transactional_id=None, acks=acks, timeout_ms=30_000, topic_data=topics))
 
 
-def fetch_frame(topic: str, offset: int, *, max_bytes: int, max_wait_ms: int = 0, min_bytes: int = 0) -> bytes:
+def fetch_frame(topic: str, offset: int, *, max_bytes: int, max_wait_ms: int = 0, min_bytes: int = 0, isolation: int = 0) -> bytes:
     request = messages.FetchRequest
     wanted = request.FetchTopic.FetchPartition(
         partition=0, current_leader_epoch=-1, fetch_offset=offset, last_fetched_epoch=-1, log_start_offset=-1, partition_max_bytes=max_bytes
@@ -50,7 +52,7 @@ def fetch_frame(topic: str, offset: int, *, max_bytes: int, max_wait_ms: int = 0
             max_wait_ms=max_wait_ms,
             min_bytes=min_bytes,
             max_bytes=max_bytes,
-            isolation_level=0,
+            isolation_level=isolation,
             session_id=0,
             session_epoch=-1,
             topics=[request.FetchTopic(topic=topic, partitions=[wanted])],
@@ -58,6 +60,27 @@ def fetch_frame(topic: str, offset: int, *, max_bytes: int, max_wait_ms: int = 0
             rack_id="",
         ),
     )
+
+
+def fetched(answer: bytes) -> Any:
+    """The one partition of an answer to `fetch_frame`. Raises RuntimeError where it is an error."""
+    decoded = messages.decode_response(ApiKey.FETCH, FETCH_VERSION, memoryview(answer)[5:])
+    (partition,) = decoded.responses[0].partitions
+    if partition.error_code:
+        raise RuntimeError(f"Fetch: {partition.error_code}")
+    return partition
+
+
+def end_of(records: bytes) -> int | None:
+    """The offset behind the last whole batch; the last one may be cut."""
+    at, end = 0, None
+    while at + HEADER_SIZE <= len(records):
+        base, length = int.from_bytes(records[at : at + 8]), int.from_bytes(records[at + 8 : at + 12])
+        if at + 12 + length > len(records):
+            break
+        end = base + int.from_bytes(records[at + 23 : at + 27]) + 1
+        at += 12 + length
+    return end
 
 
 def metadata_frame(topics: list[str] | None) -> bytes:
@@ -85,10 +108,23 @@ def create_topic(port: int, name: str, partitions: int = 1) -> None:
     while True:
         answer = messages.decode_response(ApiKey.METADATA, METADATA_VERSION, memoryview(exchange(port, asked))[5:])
         if answer.topics and answer.topics[0].error_code == 0 and len(answer.topics[0].partitions) == partitions:
+            break
+        _wait(name, deadline)
+    ends = messages.ListOffsetsRequest
+    partition = ends.ListOffsetsTopic.ListOffsetsPartition
+    wanted = [partition(partition_index=index, current_leader_epoch=-1, timestamp=-1) for index in range(partitions)]
+    asked = frame(2, ENDS_VERSION, ends(replica_id=-1, isolation_level=0, topics=[ends.ListOffsetsTopic(name=name, partitions=wanted)]))
+    while True:  # Kafka tells of partitions before it leads them
+        answer = messages.decode_response(ApiKey.LIST_OFFSETS, ENDS_VERSION, memoryview(exchange(port, asked))[4:])
+        if not any(one.error_code for one in answer.topics[0].partitions):
             return
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"topic {name} did not come up")
-        time.sleep(0.05)
+        _wait(name, deadline)
+
+
+def _wait(topic: str, deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise TimeoutError(f"topic {topic} did not come up")
+    time.sleep(0.05)
 
 
 @dataclass(slots=True)
@@ -99,12 +135,15 @@ class Result:
     seconds: float = 0.0
     bytes_in: int = 0
     latencies_ms: list[float] = field(default_factory=list)
+    percentiles_ms: dict[float, float] = field(default_factory=dict)  # where single latencies were not kept
 
     @property
     def rate(self) -> float:
         return self.requests / self.seconds if self.seconds else 0.0
 
     def percentile_ms(self, share: float) -> float:
+        if self.percentiles_ms:
+            return self.percentiles_ms[share]
         ordered = sorted(self.latencies_ms)
         return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0.0
 
@@ -112,8 +151,8 @@ class Result:
 class _Client(asyncio.Protocol):
     """Keeps `depth` requests in flight."""
 
-    def __init__(self, frame_: bytes, depth: int, result: Result) -> None:
-        self._frame, self._depth, self._result = frame_, depth, result
+    def __init__(self, frames: Iterator[bytes], depth: int, result: Result) -> None:
+        self._frames, self._depth, self._result = frames, depth, result
         self._rest = b""
         self._skip = 0
         self._sent = 0.0
@@ -121,7 +160,7 @@ class _Client(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._sent = time.perf_counter()
-        self._transport.write(self._frame * self._depth)
+        self._transport.write(b"".join(itertools.islice(self._frames, self._depth)))
 
     def data_received(self, data: bytes) -> None:
         self._result.bytes_in += len(data)
@@ -148,23 +187,36 @@ class _Client(asyncio.Protocol):
             self._result.latencies_ms.append((now - self._sent) * 1000)
             self._sent = now
             self._result.requests += answered
-            self._transport.write(self._frame * answered)
+            self._transport.write(b"".join(itertools.islice(self._frames, answered)))
 
 
-def run(port: int, frame_: bytes, *, connections: int, depth: int, seconds: float, warm_seconds: float = 0.5) -> Result:
-    """Send `frame_` again and again."""
+def run(
+    port: int,
+    *frames: bytes,
+    connections: int,
+    depth: int,
+    seconds: float,
+    warm_seconds: float = 0.5,
+    window: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> Result:
+    """Send `frames` in turn on each connection, the n-th beginning with the n-th; `window` is open while it counts."""
     result = Result()
+
+    def in_turn(number: int) -> Iterator[bytes]:
+        return itertools.islice(itertools.cycle(frames), number % len(frames), None)
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        clients = [(await loop.create_connection(lambda: _Client(frame_, depth, result), "127.0.0.1", port))[0] for _ in range(connections)]
+        made = (_Client(in_turn(number), depth, result) for number in range(connections))
+        clients = [(await loop.create_connection(lambda: next(made), "127.0.0.1", port))[0] for _ in range(connections)]
         await asyncio.sleep(warm_seconds)
         result.requests = result.bytes_in = 0
         result.latencies_ms.clear()
-        begin = time.perf_counter()
-        await asyncio.sleep(seconds)
-        result.seconds = time.perf_counter() - begin
-        done = result.requests
+        with window():
+            begin = time.perf_counter()
+            await asyncio.sleep(seconds)
+            result.seconds = time.perf_counter() - begin
+            done = result.requests
         for transport in clients:
             transport.abort()
         result.requests = done

@@ -1,21 +1,19 @@
-"""What is measured: each scenario takes a way to start servers and gives rows of (what, unit, value)."""
+"""What grows: each scenario takes a way to start servers and gives rows of (what, unit, value)."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 
-from tests.bench import load
+from tests.bench import librdkafka, load
 from tests.bench import scale as scaling
 from tests.bench.servers import Oncelog, Server, Unavailable
 
@@ -61,75 +59,14 @@ class Bench:
         ]
 
 
-def small_produce(bench: Bench) -> list[Row]:
-    """100-byte records, one a batch."""
-    rows: list[Row] = []
-    for durable, acks, name in ((False, 1, "acks=1"), (True, -1, "acks=all durable")):
-        with bench.server(durable=durable) as server:
-            load.create_topic(server.port, "small")
-            frame = load.produce_frame("small", range(1), load.batch(100), acks)
-            load.run(server.port, frame, connections=10, depth=5, seconds=bench.seconds)  # warms a virtual machine up
-            for connections, depth in ((1, 1), (50, 1), (50, 5)):
-                label = f"produce 100 B, {name}, {connections} connections x {depth}"
-                rows += bench.measured(server, frame, label, connections=connections, depth=depth)
-    return rows
-
-
-def wide_produce(bench: Bench) -> list[Row]:
-    """One request for fifty partitions."""
-    with bench.server() as server:
-        load.create_topic(server.port, "wide", 50)
-        frame = load.produce_frame("wide", range(50), load.batch(100), 1)
-        return bench.measured(server, frame, "produce 50 partitions a request", connections=10, depth=1)
-
-
-def large_produce(bench: Bench) -> list[Row]:
-    """Batches of nearly 1 MiB."""
-    with bench.server() as server:
-        load.create_topic(server.port, "large")
-        frame = load.produce_frame("large", range(1), load.batch(1000, 1000), 1)
-        rows = bench.measured(server, frame, "produce 1 MB", connections=2, depth=2)
-    return [*rows, ("produce 1 MB: throughput", "MB/s", rows[0][2] * len(frame) / 1e6)]
-
-
-def consume(bench: Bench) -> list[Row]:
-    """1 KB records in 100 KB batches, read 1 MiB at a time; and batches of one record, one at a time."""
-    with bench.server() as server:
-        load.create_topic(server.port, "read")
-        for _ in range(20):
-            load.exchange(server.port, load.produce_frame("read", range(1), load.batch(1000, 100), -1))
-        load.create_topic(server.port, "tail")
-        load.exchange(server.port, load.produce_frame("tail", range(1), load.batch(100), -1))
-        before = server.cpu_seconds()
-        result = load.run(
-            server.port, load.fetch_frame("read", 0, max_bytes=MIB), connections=4, depth=1, seconds=bench.seconds, warm_seconds=0.0
-        )
-        cpu = (server.cpu_seconds() - before) * 1e9 / max(result.bytes_in, 1)
-        rows: list[Row] = [
-            ("consume 1 KB records: throughput", "MB/s", result.bytes_in / result.seconds / 1e6),
-            ("consume 1 KB records: CPU", "ns/B", cpu),
-        ]
-        return rows + bench.measured(server, load.fetch_frame("tail", 0, max_bytes=MIB), "fetch 100 B", connections=50, depth=1)
-
-
 def transactions(bench: Bench) -> list[Row]:
-    """Stock librdkafka: begin, one record, commit; durable, with what one fdatasync takes meanwhile, and from the page cache."""
+    """One librdkafka producer: how its waits are spread; durable, with what one fdatasync takes meanwhile, and from the page cache."""
     rows: list[Row] = []
     for durable, promise in ((True, "durable"), (False, "page cache")):
         with bench.server(durable=durable) as server:
-            load.create_topic(server.port, "txn", 10)
-            counts = [0] * 10
-            deadline = time.perf_counter() + max(8 * bench.scale, 2.0)
-            threads = [threading.Thread(target=_transact_until, args=(server.bootstrap, n, counts, deadline)) for n in range(10)]
-            begin = time.perf_counter()
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            rows.append((f"transactions, 10 producers, {promise}", "txn/s", sum(counts) / (time.perf_counter() - begin)))
-            times, syncs = _back_to_back(
-                server.bootstrap, int(10_000 * bench.scale), max(40 * bench.scale, 3.0), bench.folder / "probe" if durable else None
-            )
+            load.create_topic(server.port, "txn")
+            probe = bench.folder / "probe" if durable else None
+            times, syncs = _back_to_back(server.bootstrap, int(10_000 * bench.scale), max(40 * bench.scale, 3.0), probe)
         label = f"back-to-back transactions, {promise}"
         rows.append((label, "txn/s", len(times) / sum(times)))
         rows += _distribution(label, times)
@@ -146,28 +83,9 @@ def _distribution(label: str, seconds: list[float]) -> list[Row]:
     return [(f"{label}: {name}", "ms", value * 1000) for name, value in (*shares, ("longest", ordered[-1]))]
 
 
-def _producer(bootstrap: str, transactional_id: str) -> Any:
-    import confluent_kafka
-
-    producer = confluent_kafka.Producer(
-        {"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "linger.ms": 0, "log_level": 3}
-    )
-    producer.init_transactions(60)
-    return producer
-
-
-def _transact_until(bootstrap: str, number: int, counts: list[int], deadline: float) -> None:
-    producer = _producer(bootstrap, f"bench-{number}")
-    while time.perf_counter() < deadline:
-        producer.begin_transaction()
-        producer.produce("txn", b"x" * 100, partition=number)
-        producer.commit_transaction(60)
-        counts[number] += 1
-
-
 def _back_to_back(bootstrap: str, count: int, most_seconds: float, probe: Path | None) -> tuple[list[float], list[float]]:
     """Seconds of each transaction, and of a few appends between them to the file `probe`, each with its fdatasync."""
-    producer = _producer(bootstrap, "bench-alone")
+    producer = librdkafka.producer(bootstrap, "bench-alone")
     times: list[float] = []
     syncs: list[float] = []
     stop = time.perf_counter() + most_seconds
@@ -184,18 +102,6 @@ def _back_to_back(bootstrap: str, count: int, most_seconds: float, probe: Path |
                 os.fdatasync(file.fileno())
                 syncs.append(time.perf_counter() - begin)
     return times, syncs
-
-
-def start(bench: Bench) -> list[Row]:
-    """From the start of the process to the first ApiVersions answer; the best of several, an empty directory."""
-    times = []
-    for number in range(5 if issubclass(bench.server_class, Oncelog) else 2):
-        server = bench.server_class(bench.folder / f"{bench.server_class.name}-start-{number}", durable=False)
-        try:
-            times.append(server.start())
-        finally:
-            server.kill()
-    return [("start to first ApiVersions", "ms", min(times) * 1000), ("start, worst", "ms", max(times) * 1000)]
 
 
 def restart(bench: Bench) -> list[Row]:
@@ -366,11 +272,6 @@ def scale(bench: Bench) -> list[Row]:
 
 
 SCENARIOS: dict[str, Scenario] = {
-    "start": start,
-    "small-produce": small_produce,
-    "wide-produce": wide_produce,
-    "large-produce": large_produce,
-    "consume": consume,
     "transactions": transactions,
     "restart": restart,
     "connections": connections,

@@ -24,6 +24,11 @@ class Unavailable(Exception):
     """A rival that cannot be started here, and why."""
 
 
+def cache_folder() -> Path:
+    """Where programs are kept that were built for the benchmarks."""
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "oncelog-bench"
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -38,6 +43,7 @@ class Server(ABC):
     def __init__(self, folder: Path, *, durable: bool) -> None:
         self.folder, self.durable = folder, durable
         self.port = free_port()
+        self.environment: dict[str, str] = {}  # beside that of this process
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -49,6 +55,10 @@ class Server(ABC):
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
     @abstractmethod
     def command(self) -> list[str]:
         """What starts it. Raises Unavailable."""
@@ -59,7 +69,8 @@ class Server(ABC):
         command = self.command()
         with (self.folder / "log").open("ab") as log:
             begin = time.perf_counter()
-            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+            environment = os.environ | self.environment
+            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, env=environment)
         while not _answers(self.port):
             if self._process.poll() is not None or time.perf_counter() - begin > READY_SECONDS:
                 text = (self.folder / "log").read_text(errors="replace")[-2000:]
@@ -137,7 +148,7 @@ class Kfake(Server):
 
 def _built_kfake() -> Path:
     source = Path(__file__).with_name("kfake")
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "oncelog-bench"
+    cache = cache_folder()
     binary = cache / "kfake"
     newest = max(path.stat().st_mtime for path in source.iterdir())
     if binary.exists() and binary.stat().st_mtime >= newest:
