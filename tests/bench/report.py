@@ -59,8 +59,8 @@ def page(found: Results, source: str, pictures: dict[str, str]) -> str:
         "# oncelog beside its rivals",
         "",
         f"Made by `python -m tests.bench.report` from `{source}`: do not edit. Medians of {_rounds(found)}; in each, every broker",
-        f"is measured fresh and alone, one after another, {seconds:g} s after {warm_seconds:g} s of warming up. Absolute numbers differ from",
-        "machine to machine: read the ratios.",
+        f"is measured fresh and alone, one after another, {seconds:g} s after {warm_seconds:g} s of warming up. Absolute numbers",
+        "differ from machine to machine: read the ratios.",
         "",
     ]
     if found.loaded:
