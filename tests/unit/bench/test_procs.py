@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.bench.procs import PROC, Usage, busy_seconds, family, foreign_load, parse_peak, parse_stat, peak_bytes
+from tests.bench.procs import Usage, busy_seconds, family, foreign_load, parse_peak, parse_stat, peak_bytes
 
 pytestmark = pytest.mark.unit
 TICK = os.sysconf("SC_CLK_TCK")
@@ -48,4 +48,11 @@ def test_this_process_is_the_generator_and_not_the_broker() -> None:
     assert after.generator - before.generator >= 3 / TICK
     assert before.broker == after.broker == 0.0
     assert Usage.now(os.getpid()).generator == 0.0
-    assert peak_bytes(os.getpid()) >= int((PROC / "self" / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_memory_that_was_given_back_is_in_the_peak() -> None:
+    size = 64 << 20
+    taken = bytearray(size)
+    taken[::4096] = b"x" * len(taken[::4096])
+    del taken
+    assert peak_bytes(os.getpid()) > size
