@@ -14,9 +14,10 @@ Literal, prefixed and wildcard patterns count alike; deny wins over allow whatev
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
+from oncelog.broker.answers import Ended
 from oncelog.broker.auth.acls import (
     WILDCARD,
     AclEntry,
@@ -27,6 +28,7 @@ from oncelog.broker.auth.acls import (
     ResourcePattern,
     ResourceType,
 )
+from oncelog.protocol.errors import KafkaError
 
 SECTION = "acls"
 # decisions remembered until an entry changes; a guard against unbounded memory, not a tuning knob
@@ -35,11 +37,15 @@ _ANY_NAME = "hardcode"
 
 
 class Store(Protocol):
-    """What the authorizer needs of `MetadataStore`."""
+    """What rules and credentials need of `MetadataStore`."""
 
     def section(self, name: str) -> dict[str, Any]: ...
 
-    def put(self, section: str, key: str, value: Any) -> None: ...
+    def get(self, section: str, key: str) -> Any | None: ...
+
+    def wanted(self, section: str, key: str) -> Any | None: ...
+
+    def begin_update(self, section: str, changes: Mapping[str, Any | None], done: Ended) -> None: ...
 
 
 class Authorizer:
@@ -81,23 +87,46 @@ class Authorizer:
         allowed = [e.pattern for e in meant if e.permission is PermissionType.ALLOW and e.names(operation)]
         return any(not any(_dominates(deny, allow) for deny in denied) for allow in allowed)
 
-    def create(self, entry: AclEntry) -> None:
-        """Add `entry`, durably; adding it twice is no error."""
-        key = _key_of(entry)
-        if key not in self._entries:
-            self._store.put(SECTION, key, _value_of(entry))
-            self._entries[key] = entry
-            self._index()
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        return len(self._entries)
 
-    def delete(self, wanted: AclFilter) -> list[AclEntry]:
-        """Remove the entries that `wanted` matches, durably; the removed ones."""
-        gone = {key: entry for key, entry in self._entries.items() if wanted.matches(entry)}
-        for key in gone:
-            self._store.put(SECTION, key, None)
-            del self._entries[key]
-        if gone:
-            self._index()
-        return list(gone.values())
+    def new(self, entries: Iterable[AclEntry]) -> dict[str, AclEntry]:
+        """Those that are not there yet, each once, as `begin_create` takes them."""
+        found = {key_of(entry): entry for entry in entries}
+        return {key: entry for key, entry in found.items() if key not in self._entries}
+
+    def begin_create(self, new: Mapping[str, AclEntry], done: Ended) -> None:
+        """Add them; `done` once they are on disk and count."""
+
+        def ended(error: KafkaError | None) -> None:
+            if error is None:
+                for key, entry in new.items():
+                    if key not in self._entries:
+                        self._entries[key] = entry
+                        self._add(entry)
+                self._decisions.clear()
+            done(error)
+
+        self._store.begin_update(SECTION, {key: _value_of(entry) for key, entry in new.items()}, ended)
+
+    def matching(self, wanted: AclFilter) -> dict[str, AclEntry]:
+        """The entries that `wanted` matches, as `begin_delete` takes them."""
+        return {key: entry for key, entry in self._entries.items() if wanted.matches(entry)}
+
+    def begin_delete(self, gone: Iterable[str], done: Ended) -> None:
+        """Remove entries by their keys; `done` once that is on disk and they do not count any more."""
+        keys = list(gone)
+
+        def ended(error: KafkaError | None) -> None:
+            if error is None:
+                for key in keys:
+                    self._entries.pop(key, None)
+                self._index()
+            done(error)
+
+        self._store.begin_update(SECTION, dict.fromkeys(keys), ended)
 
     def describe(self, wanted: AclFilter) -> list[AclEntry]:
         """The entries that `wanted` matches."""
@@ -129,11 +158,14 @@ class Authorizer:
         self._prefixed.clear()
         self._decisions.clear()
         for entry in self._entries.values():
-            pattern = entry.pattern
-            if pattern.pattern_type is PatternType.PREFIXED:
-                self._prefixed[pattern.resource_type].append(entry)
-            else:
-                self._literal[pattern.resource_type, pattern.name].append(entry)
+            self._add(entry)
+
+    def _add(self, entry: AclEntry) -> None:
+        pattern = entry.pattern
+        if pattern.pattern_type is PatternType.PREFIXED:
+            self._prefixed[pattern.resource_type].append(entry)
+        else:
+            self._literal[pattern.resource_type, pattern.name].append(entry)
 
 
 def parse_super_users(text: str) -> frozenset[str]:
@@ -148,7 +180,7 @@ def _dominates(deny: ResourcePattern, allow: ResourcePattern) -> bool:
     return deny.name == WILDCARD or (allow.pattern_type is PatternType.LITERAL and deny.name == allow.name)
 
 
-def _key_of(entry: AclEntry) -> str:
+def key_of(entry: AclEntry) -> str:
     pattern = entry.pattern
     numbers = f"{pattern.resource_type:d}:{pattern.pattern_type:d}:{entry.operation:d}:{entry.permission:d}"
     return "\x1f".join((numbers, pattern.name, entry.principal, entry.host))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
+from oncelog.broker.answers import Ended
 from oncelog.broker.auth.authorizer import Store
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
@@ -95,22 +96,22 @@ class ScramCredentials:
 
     def of(self, user: str) -> dict[ScramMechanism, ScramCredential]:
         """The user's credentials; empty when there is no such user."""
-        stored = self._store.section(SECTION).get(user, {})
+        stored = self._store.get(SECTION, user) or {}
         return {ScramMechanism[name]: _decoded(value) for name, value in stored.items()}
 
-    def set(self, user: str, mechanism: ScramMechanism, credential: ScramCredential) -> None:
-        """Store a credential, durably, over the one that was there."""
-        self._store.put(SECTION, user, {**self._stored(user), mechanism.name: _encoded(credential)})
+    def begin_set(self, user: str, mechanism: ScramMechanism, credential: ScramCredential, done: Ended) -> None:
+        """Store a credential over the one that was there; `done` once it is on disk and counts."""
+        self._store.begin_update(SECTION, {user: {**self._wanted(user), mechanism.name: _encoded(credential)}}, done)
 
-    def delete(self, user: str, mechanism: ScramMechanism) -> None:
-        """Remove a credential, durably. Raises KafkaError(RESOURCE_NOT_FOUND)."""
-        stored = self._stored(user)
+    def begin_delete(self, user: str, mechanism: ScramMechanism, done: Ended) -> None:
+        """Remove a credential; as `begin_set`. Raises KafkaError(RESOURCE_NOT_FOUND)."""
+        stored = self._wanted(user)
         if stored.pop(mechanism.name, None) is None:
             raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
-        self._store.put(SECTION, user, stored or None)
+        self._store.begin_update(SECTION, {user: stored or None}, done)
 
-    def _stored(self, user: str) -> dict[str, dict[str, str | int]]:
-        return dict(self._store.section(SECTION).get(user, {}))
+    def _wanted(self, user: str) -> dict[str, dict[str, str | int]]:
+        return dict(self._store.wanted(SECTION, user) or {})
 
 
 def _encoded(credential: ScramCredential) -> dict[str, str | int]:

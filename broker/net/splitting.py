@@ -56,6 +56,8 @@ SPLITS: Final[dict[ApiKey, Split]] = {
     ApiKey.ADD_PARTITIONS_TO_TXN: _WHOLE,
     ApiKey.WRITE_TXN_MARKERS: Split(("markers", "topics", "partition_indexes"), ("markers", "topics", "partitions"), 5),
     ApiKey.TXN_OFFSET_COMMIT: _TOPICS,
+    ApiKey.CREATE_ACLS: _WHOLE,
+    ApiKey.DELETE_ACLS: _WHOLE,
     ApiKey.DESCRIBE_CONFIGS: Split(("resources",), ("results",), 4),
     ApiKey.ALTER_CONFIGS: _RESOURCES,
     ApiKey.CREATE_PARTITIONS: Split(("topics",), ("results",)),
@@ -66,6 +68,8 @@ SPLITS: Final[dict[ApiKey, Split]] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _RESOURCES,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Split(("topics", "partitions"), ("responses", "partitions")),
     ApiKey.OFFSET_DELETE: _TOPICS,
+    ApiKey.ALTER_CLIENT_QUOTAS: _WHOLE,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _WHOLE,
     ApiKey.DESCRIBE_PRODUCERS: Split(("topics", "partition_indexes"), ("topics", "partitions")),
     ApiKey.DESCRIBE_TRANSACTIONS: Split(("transactional_ids",), ("transaction_states",)),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Split(("group_ids",), ("groups",)),
@@ -138,6 +142,8 @@ def _handled(api: Api, split: Split, request: Any, portions: list[list[Row]], ct
             answer = part
         else:
             _join(answer, part, split.answered)
+    if not isinstance(answer, MessageBase):
+        return answer  # its handler has encoded it
     encode = partial(messages.encode_response, api.key, ctx.api_version, answer)
     return encode() if len(portions) * split.entries <= _FEW else (yield encode)
 

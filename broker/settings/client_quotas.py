@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from oncelog.broker.answers import Ended
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 SECTION = "client_quotas"
@@ -37,7 +38,9 @@ class Store(Protocol):
 
     def section(self, name: str) -> dict[str, Any]: ...
 
-    def put(self, section: str, key: str, value: Any) -> None: ...
+    def wanted(self, section: str, key: str) -> Any | None: ...
+
+    def begin_update(self, section: str, changes: Mapping[str, Any | None], done: Ended) -> None: ...
 
 
 class ClientQuotas:
@@ -46,8 +49,10 @@ class ClientQuotas:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def alter(self, entity: Sequence[tuple[str, str | None]], changes: Mapping[str, float | None], *, validate_only: bool = False) -> None:
-        """Set quotas; None removes one. Raises KafkaError(INVALID_REQUEST) as `ClientQuotaControlManager` does."""
+    def begin_alter(
+        self, entity: Sequence[tuple[str, str | None]], changes: Mapping[str, float | None], done: Ended, *, validate_only: bool = False
+    ) -> None:
+        """Set quotas; None removes one; `done` once that is on disk. Raises KafkaError(INVALID_REQUEST) as `ClientQuotaControlManager`."""
         known = _keys_of(entity)
         for key, value in changes.items():
             if key not in known:
@@ -55,11 +60,12 @@ class ClientQuotas:
             if value is not None:
                 _check_value(key, value, known[key])
         if validate_only:
+            done(None)
             return
         key = json.dumps(sorted(dict(entity).items()))
-        values = {**self._store.section(SECTION).get(key, {}), **changes}
+        values = {**(self._store.wanted(SECTION, key) or {}), **changes}
         left = {name: value for name, value in values.items() if value is not None}
-        self._store.put(SECTION, key, left or None)
+        self._store.begin_update(SECTION, {key: left or None}, done)
 
     def describe(self, wanted: Sequence[Component], strict: bool) -> list[tuple[Entity, dict[str, float]]]:
         """(entity, quotas) of each entity that meets every condition. Raises KafkaError 42 or 35."""

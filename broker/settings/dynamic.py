@@ -57,7 +57,11 @@ class Store(Protocol):
 
     def section(self, name: str) -> dict[str, Any]: ...
 
-    def put(self, section: str, key: str, value: Any) -> None: ...
+    def get(self, section: str, key: str) -> Any | None: ...
+
+    def wanted(self, section: str, key: str) -> Any | None: ...
+
+    def begin_update(self, section: str, changes: Mapping[str, Any | None], done: Ended) -> None: ...
 
 
 class TopicConfigs(Protocol):
@@ -108,7 +112,7 @@ class DynamicConfig:
 
     def group_values(self, group_id: str) -> dict[str, str]:
         """What is set on a group, by group level name."""
-        return dict(self._store.section(SECTIONS[ConfigResource.GROUP]).get(group_id, {}))
+        return dict(self._store.get(SECTIONS[ConfigResource.GROUP], group_id) or {})
 
     def describe(self, kind: int, name: str) -> list[ConfigEntry]:
         """Every setting of a resource. Raises KafkaError 3, 17, 42."""
@@ -196,10 +200,10 @@ class DynamicConfig:
     def _cluster_dynamic(self) -> dict[str, str]:
         # 4.x turns eligible leader replicas on and with it pins min.insync.replicas for the whole cluster, so its source is 3 everywhere
         pinned = {MIN_INSYNC: self._static.get(MIN_INSYNC, "1")}
-        return {**pinned, **self._store.section(SECTIONS[ConfigResource.BROKER]).get(ALL_BROKERS, {})}
+        return {**pinned, **(self._store.get(SECTIONS[ConfigResource.BROKER], ALL_BROKERS) or {})}
 
     def _node_dynamic(self) -> dict[str, str]:
-        return dict(self._store.section(SECTIONS[ConfigResource.BROKER]).get(self._node, {}))
+        return dict(self._store.get(SECTIONS[ConfigResource.BROKER], self._node) or {})
 
     def _describe_broker(self, name: str) -> list[ConfigEntry]:
         if name == ALL_BROKERS:
@@ -256,13 +260,13 @@ class DynamicConfig:
             case ConfigResource.BROKER:
                 if name != ALL_BROKERS:
                     _check_node(name, self._node, "Node id")
-                return self._broker, dict(self._store.section(SECTIONS[ConfigResource.BROKER]).get(name, {}))
+                return self._broker, self._wanted(ConfigResource.BROKER, name)
             case ConfigResource.CLIENT_METRICS:
                 _must_be_named(name, "Subscription name can't be empty")
-                return self._metrics, dict(self._store.section(SECTIONS[ConfigResource.CLIENT_METRICS]).get(name, {}))
+                return self._metrics, self._wanted(ConfigResource.CLIENT_METRICS, name)
             case ConfigResource.GROUP:
                 _must_be_named(name, "Default group resources are not allowed.")
-                return self._group, self.group_values(name)
+                return self._group, self._wanted(ConfigResource.GROUP, name)
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
 
     def _keep(self, kind: int, name: str, before: Mapping[str, str], after: dict[str, str], ended: Ended, validate_only: bool) -> None:
@@ -279,15 +283,20 @@ class DynamicConfig:
         if kind == ConfigResource.TOPIC and not validate_only:
             self._logs.begin_alter_topic_configs(name, after, ended)
             return
-        if not validate_only:
-            self._put(kind, name, after)
-        ended(None)
+        if validate_only:
+            ended(None)
+            return
 
-    def _put(self, kind: int, name: str, after: dict[str, str]) -> None:
-        self._store.put(SECTIONS[ConfigResource(kind)], name, after or None)
-        if kind == ConfigResource.BROKER:
-            for listener in self._listeners:
-                listener(self.broker_values())
+        def kept(error: KafkaError | None) -> None:
+            if error is None and kind == ConfigResource.BROKER:
+                for listener in self._listeners:
+                    listener(self.broker_values())
+            ended(error)
+
+        self._store.begin_update(SECTIONS[ConfigResource(kind)], {name: after or None}, kept)
+
+    def _wanted(self, kind: ConfigResource, name: str) -> dict[str, str]:
+        return dict(self._store.wanted(SECTIONS[kind], name) or {})
 
     def _check_broker(self, name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         """As `DynamicBrokerConfig.validate` and `ConfigurationControlManager`; names we do not know are kept for whoever does."""
@@ -319,7 +328,7 @@ class DynamicConfig:
         return self._fallback(self._broker[name]) if name in self._broker else None
 
     def _describe_stored(self, kind: ConfigResource, name: str, options: Mapping[str, Option], source: ConfigSource) -> list[ConfigEntry]:
-        own = self._store.section(SECTIONS[kind]).get(name, {})
+        own = self._store.get(SECTIONS[kind], name) or {}
         entries: list[ConfigEntry] = []
         for key, declared in options.items():
             synonyms = [Synonym(key, own[key], source)] if key in own else []

@@ -34,7 +34,7 @@ from oncelog.storage.env import Env
 from oncelog.storage.files import checkpoints
 from oncelog.storage.files.descriptors import DEFAULT_LIMIT, Descriptors
 from oncelog.storage.files.metadata_store import FILE_NAME as METADATA
-from oncelog.storage.files.metadata_store import MetadataStore
+from oncelog.storage.files.metadata_store import MetadataStore, storage_error
 from oncelog.storage.files.twin_file import stood
 from oncelog.storage.log.flush import Flusher, ThreadFlusher
 from oncelog.storage.log.log import Log
@@ -97,7 +97,7 @@ class LogManager:
         self._lock = lock(fs, self.data_dir)
         had_metadata = stood(fs, self.data_dir / METADATA)
         expected = self.registry.stood() or (not had_metadata and has_topic_files(self.data_dir, fs))
-        self.store = MetadataStore(self.env, self.data_dir, expected=expected, accept_data_loss=self._accept_data_loss)
+        self.store = MetadataStore(self.env, self.data_dir, self.flusher, expected=expected, accept_data_loss=self._accept_data_loss)
         self.cluster_id, self.node_id = settle(self.env, self.data_dir, self.store, self._asked_cluster_id, self._asked_node_id)
         self._clean = take_clean_marker(fs, self.data_dir)
         self.registry.load(expected=had_metadata or expected)
@@ -337,7 +337,7 @@ class LogManager:
         """`done` once nothing bears the name any more. Raises KafkaError 3, `done` is told of 56."""
         topic = self._existing(name)
         gone = partial(self._deleted, topic, lambda: done(None))
-        self.registry.begin_remove(name, lambda error: gone() if error is None else done(_storage_error(error)))
+        self.registry.begin_remove(name, lambda error: gone() if error is None else done(storage_error(error)))
 
     def _deleted(self, topic: Topic, done: Callable[[], None]) -> None:
         delay_ms = self._config(topic.configs).file_delete_delay_ms
@@ -365,13 +365,13 @@ class LogManager:
         try:
             change(what)
         except OSError as error:
-            raise _storage_error(error) from error
+            raise storage_error(error) from error
 
     def _clear_the_way(self, name: str, partitions: Iterable[int]) -> None:
         try:
             self.folders.clear_the_way(name, partitions)
         except OSError as error:
-            raise _storage_error(error) from error
+            raise storage_error(error) from error
 
     # -- upkeep
 
@@ -389,10 +389,6 @@ def _told(done: Done, shown: Callable[[], None] = lambda: None) -> Callable[[OSE
     def put(error: OSError | None) -> None:
         if error is None:
             shown()
-        done(_storage_error(error) if error is not None else None)
+        done(storage_error(error) if error is not None else None)
 
     return put
-
-
-def _storage_error(error: OSError) -> KafkaError:
-    return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The data directory can not be written: {error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oncelog.broker.auth.acls import AclEntry, AclOperation, PatternType, PermissionType, ResourcePattern, ResourceType
 from oncelog.broker.auth.authorizer import Authorizer
 
-from support.memory_store import MemoryStore
+from support.memory_store import MemoryStore, written
 
 ALICE, BOB, HERE = "User:alice", "User:bob", "10.0.0.1"
 READ, WRITE, DESCRIBE, ALL = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.ALL
@@ -28,6 +28,5 @@ def entry(
 
 def authorizer(*entries: AclEntry, super_users: tuple[str, ...] = (), open_to_all: bool = False) -> Authorizer:
     made = Authorizer(MemoryStore(), super_users, allow_everyone_if_no_acl_found=open_to_all)
-    for each in entries:
-        made.create(each)
+    made.begin_create(made.new(entries), written)
     return made

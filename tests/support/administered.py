@@ -12,6 +12,7 @@ from oncelog.broker.answers import Ended
 from oncelog.broker.auth.sasl import ANONYMOUS
 from oncelog.broker.auth.scram import ScramCredentials
 from oncelog.broker.context import RequestContext
+from oncelog.broker.net.turns import at_once
 from oncelog.broker.settings.client_quotas import ClientQuotas
 from oncelog.broker.settings.dynamic import DynamicConfig
 from oncelog.coordinator.deferred import Deferred
@@ -98,6 +99,7 @@ class Harness:
             client_quotas=ClientQuotas(self.store),
             scram_credentials=ScramCredentials(self.store),
             config=SimpleNamespace(txn=SimpleNamespace(transaction_version=2), group=SimpleNamespace(group_consumer_enabled=True)),
+            turns=SimpleNamespace(answer=lambda steps, encode=None: at_once(steps)),
             endpoint_for=lambda connection: connection.local_address,
         )
 

@@ -10,7 +10,7 @@ from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credenti
 from oncelog.broker.commands.client.sasl import conversation
 from oncelog.protocol.errors import ErrorCode
 
-from support.memory_store import MemoryStore
+from support.memory_store import MemoryStore, written
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -19,7 +19,8 @@ def settings(**changes: Any) -> SaslConfig:
     credentials = ScramCredentials(MemoryStore())
     for mechanism in ScramMechanism:
         salt = os.urandom(20)
-        credentials.set("alice", mechanism, credential_of(mechanism, salt, 4096, salted_password(mechanism, "secret", salt, 4096)))
+        credential = credential_of(mechanism, salt, 4096, salted_password(mechanism, "secret", salt, 4096))
+        credentials.begin_set("alice", mechanism, credential, written)
     made: dict[str, Any] = {"mechanisms": MECHANISMS, "plain_users": {"alice": "secret", "bob": "other"}, "credentials": credentials}
     return SaslConfig(**{**made, **changes})
 

@@ -24,7 +24,7 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.storage.env import system_env
 
-from support.memory_store import MemoryStore
+from support.memory_store import MemoryStore, written
 
 SALT = b"0123456789abcdef"
 
@@ -49,7 +49,7 @@ class Running:
         self.context.scram_credentials = credentials = ScramCredentials(self.context.store)
         for mechanism in ScramMechanism:
             salted = salted_password(mechanism, "secret", SALT, 4096)
-            credentials.set("alice", mechanism, credential_of(mechanism, SALT, 4096, salted))
+            credentials.begin_set("alice", mechanism, credential_of(mechanism, SALT, 4096, salted), written)
         mechanisms = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
         sasl = SaslConfig(
             mechanisms, {"alice": "secret", "bob": "x"}, credentials, dict.fromkeys(mechanisms, max_reauth_ms), failure_delay_ms=50

@@ -28,7 +28,7 @@ from oncelog.storage.env import Env
 from oncelog.storage.log.log import Log
 
 from support.inline import InlineFlusher, SeededRandom
-from support.memory_store import MemoryStore
+from support.memory_store import MemoryStore, written
 from support.simbroker import DATA, SETTINGS, build
 from support.simfs import SimFileSystem
 from support.simloop import SimClock, SimLoop
@@ -127,8 +127,9 @@ class WholeBroker:
             made = self.context.authorizer = Authorizer(MemoryStore())
             for each in ResourceType:
                 if each not in (ResourceType.UNKNOWN, ResourceType.ANY):
-                    made.create(_rule(each, "*", AclOperation.ALL, PermissionType.ALLOW))
-        self.context.authorizer.create(_rule(kind, name, operation, PermissionType.DENY))
+                    made.begin_create(made.new([_rule(each, "*", AclOperation.ALL, PermissionType.ALLOW)]), written)
+        authorizer = self.context.authorizer
+        authorizer.begin_create(authorizer.new([_rule(kind, name, operation, PermissionType.DENY)]), written)
 
     # -- requests
 

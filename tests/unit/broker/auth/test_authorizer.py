@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oncelog.broker.auth.acls import SUPPORTED_OPERATIONS, AclEntry, AclFilter, AclOperation, ResourceType
 from oncelog.broker.auth.authorizer import Authorizer, parse_super_users
 from support.acl_rules import ALICE, ALL, ALLOW, BOB, DENY, DESCRIBE, HERE, LITERAL, PREFIXED, READ, WRITE, authorizer, entry
-from support.memory_store import MemoryStore
+from support.memory_store import MemoryStore, written
 
 pytestmark = pytest.mark.unit
 
@@ -80,12 +80,14 @@ def test_rules_survive_a_restart_and_a_change_is_seen_at_once() -> None:
     store = MemoryStore()
     first = Authorizer(store)
     assert not may(first)
-    first.create(entry())
-    first.create(entry())
+    first.begin_create(first.new([entry(), entry()]), written)
+    assert first.new([entry()]) == {}
     assert may(first)
     second = Authorizer(store)
     assert may(second)
-    assert second.delete(AclFilter(name="orders")) == [entry()]
+    found = second.matching(AclFilter(name="orders"))
+    assert list(found.values()) == [entry()]
+    second.begin_delete(found, written)
     assert not may(second)
     assert store.sections == {"acls": {}}
 

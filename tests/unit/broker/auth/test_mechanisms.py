@@ -9,7 +9,7 @@ from oncelog.broker.auth.sasl import SaslState
 from oncelog.broker.auth.scram import ScramCredentials, ScramMechanism, credential_of, salted_password
 from oncelog.broker.commands.client.sasl import conversation
 from oncelog.protocol.errors import ErrorCode
-from support.memory_store import MemoryStore
+from support.memory_store import MemoryStore, written
 from support.sasl_states import authenticate, settings
 
 pytestmark = pytest.mark.unit
@@ -43,7 +43,8 @@ def test_scram_garbage_is_a_failed_authentication(garbage: bytes) -> None:
 @pytest.mark.parametrize("mechanism", [ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512])
 def test_any_salt_will_do(mechanism: ScramMechanism, salt: bytes) -> None:
     credentials = ScramCredentials(MemoryStore())
-    credentials.set("bob=,", mechanism, credential_of(mechanism, salt, 4096, salted_password(mechanism, "s", salt, 4096)))
+    credential = credential_of(mechanism, salt, 4096, salted_password(mechanism, "s", salt, 4096))
+    credentials.begin_set("bob=,", mechanism, credential, written)
     state = SaslState(settings(credentials=credentials))
     assert authenticate(state, mechanism.sasl_name, "bob=,", "s").error is ErrorCode.NONE
     assert state.principal == "User:bob=,"

@@ -6,6 +6,7 @@ import pytest
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from support.administered import Harness
+from support.memory_store import written
 
 pytestmark = pytest.mark.unit
 
@@ -30,8 +31,8 @@ pytestmark = pytest.mark.unit
 def test_quotas_are_found_by_their_components(
     broker: Harness, components: list[tuple[str, int, str | None]], strict: bool, code: int, count: int
 ) -> None:
-    broker.broker.client_quotas.alter([("user", "u")], {"request_percentage": 1.5})
-    broker.broker.client_quotas.alter([("user", None), ("client-id", "c")], {"consumer_byte_rate": 10.0})
+    broker.broker.client_quotas.begin_alter([("user", "u")], {"request_percentage": 1.5}, written)
+    broker.broker.client_quotas.begin_alter([("user", None), ("client-id", "c")], {"consumer_byte_rate": 10.0}, written)
     request = messages.DescribeClientQuotasRequest
     asked = [request.ComponentData(entity_type=kind, match_type=match_type, match=match) for kind, match_type, match in components]
     answer = broker.send(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, request(components=asked, strict=strict))

@@ -10,6 +10,7 @@ from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.auth.scram import ScramCredential, ScramMechanism
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
+from support.memory_store import written
 from support.whole_broker import CLUSTER, WholeBroker
 
 pytestmark = pytest.mark.unit
@@ -20,7 +21,7 @@ KEY = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
 def known(whole: WholeBroker) -> None:
     for user, mechanism, iterations in (("bo", 2, 8192), ("al", 2, 5000), ("al", 1, 4096)):
         credential = ScramCredential(b"salt", iterations, b"stored", b"server")
-        whole.context.scram_credentials.set(user, ScramMechanism(mechanism), credential)
+        whole.context.scram_credentials.begin_set(user, ScramMechanism(mechanism), credential, written)
 
 
 def describe(whole: WholeBroker, *users: str) -> list[tuple[str, int, list[tuple[int, int]]]]:

@@ -239,3 +239,87 @@ def test_a_wide_produce_is_answered_in_its_order_and_appended_once(watched: Watc
     assert [(each.index, each.error_code) for each in first] == [(ENTRIES, 3), *((i, 0) for i in range(500)), (ENTRIES + 1, 3)]
     assert [each.base_offset for each in first[1:-1]] == ends
     assert second[0].base_offset == ends[7] + 1
+
+
+def quota(index: int) -> Fields:
+    return {
+        "entity": [{"entity_type": "user", "entity_name": f"u{index}"}],
+        "ops": [{"key": "producer_byte_rate", "value": 1000.0 + index, "remove": False}],
+    }
+
+
+def rule(index: int) -> Fields:
+    pattern = {"resource_type": 2, "resource_name": f"t{index}", "resource_pattern_type": 3}
+    return pattern | {"principal": f"User:u{index}", "host": "*", "operation": 3, "permission_type": 3}
+
+
+EVERYBODY = {"resource_type_filter": 2, "resource_name_filter": None, "pattern_type_filter": 1, "host_filter": None}
+GROUPS = [{"resource_type": 32, "resource_name": f"g{index}"} for index in EVERY]
+
+# in this order; each is one or a few writes of the metadata store
+ADMINISTRATION: dict[tuple[ApiKey, int], Fields] = {
+    (ApiKey.CREATE_ACLS, 3): many("creations", rule),
+    (ApiKey.DELETE_ACLS, 3): {
+        "filters": [EVERYBODY | {"principal_filter": f"User:u{index}", "operation": 1, "permission_type": 1} for index in range(20)]
+        + [EVERYBODY | {"principal_filter": None, "operation": 1, "permission_type": 1}]
+    },
+    (ApiKey.ALTER_CLIENT_QUOTAS, 1): many("entries", quota) | {"validate_only": False},
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0): {"deletions": []}
+    | many("upsertions", lambda i: {"name": f"u{i}", "mechanism": 1, "iterations": 4096, "salt": b"s" * 20, "salted_password": b"p" * 32}),
+    (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1): {
+        "resources": [
+            group | {"configs": [{"name": "consumer.session.timeout.ms", "config_operation": 0, "value": "46000"}]} for group in GROUPS
+        ],
+        "validate_only": False,
+    },
+    (ApiKey.ALTER_CONFIGS, 2): {
+        "resources": [group | {"configs": [{"name": "consumer.session.timeout.ms", "value": "47000"}]} for group in GROUPS],
+        "validate_only": False,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def administered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedBroker]:
+    standard = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    settings = {"authorizer_class_name": standard, "allow_everyone_if_no_acl_found": "true"}
+    with watched_broker(tmp_path_factory.mktemp("administered") / "data", **settings) as broker:
+        yield broker
+
+
+@pytest.mark.parametrize(("key", "version"), ADMINISTRATION, ids=lambda v: v.schema_name if isinstance(v, ApiKey) else f"v{v}")
+def test_ten_thousand_changes(administered: WatchedBroker, key: ApiKey, version: int) -> None:
+    """Rules, users, quotas and configs of groups: answered when they are on disk."""
+    best = (float("inf"), "")
+    assert administered.broker is not None
+    with Connection(administered.bootstrap, timeout=120.0) as connection:
+        for _ in range(3):
+            if key is ApiKey.DELETE_ACLS:
+                ask(connection, ApiKey.CREATE_ACLS, 3, ADMINISTRATION[ApiKey.CREATE_ACLS, 3])
+            administered.reset()
+            answer = ask(connection, key, version, ADMINISTRATION[key, version])
+            best = min(best, (administered.longest_ms, administered.longest_turn))
+            if best[0] < TURN_MS:
+                break
+    (name,) = (name for name in ("results", "filter_results", "entries", "responses") if hasattr(answer, name))
+    assert {one.error_code for one in getattr(answer, name)} == {0}
+    if key is ApiKey.DELETE_ACLS:
+        assert [len(one.matching_acls) for one in answer.filter_results] == [*[1] * 20, ENTRIES - 20]
+    assert best[0] < TURN_MS, f"a turn of {best[0]:.1f} ms: {best[1]}"
+
+
+@pytest.mark.parametrize("key", [ApiKey.CREATE_ACLS, ApiKey.ALTER_CLIENT_QUOTAS], ids=lambda key: key.schema_name)
+def test_more_than_ten_thousand_changes_are_refused_as_a_whole(administered: WatchedBroker, key: ApiKey) -> None:
+    number = range(20_000, 20_000 + ENTRIES + 1)
+    asked = (
+        (3, {"creations": [rule(index) for index in number]})
+        if key is ApiKey.CREATE_ACLS
+        else (1, {"entries": [quota(index) for index in number], "validate_only": False})
+    )
+    assert administered.broker is not None
+    store = administered.broker.logs.store
+    before = (store.section("acls"), store.section("client_quotas"))
+    with Connection(administered.bootstrap, timeout=120.0) as connection:
+        answer = ask(connection, key, *asked)
+    assert {one.error_code for one in (answer.results if key is ApiKey.CREATE_ACLS else answer.entries)} == {44}
+    assert (store.section("acls"), store.section("client_quotas")) == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from oncelog.broker.settings.client_quotas import DEFAULT, EXACT, SPECIFIED, ClientQuotas, Component
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from support.memory_store import MemoryStore
+from support.memory_store import MemoryStore, written
 
 pytestmark = pytest.mark.unit
 Entity = list[tuple[str, str | None]]
@@ -26,34 +26,34 @@ def found(quotas: ClientQuotas, *wanted: Component, strict: bool = False) -> set
 def refusal(quotas: ClientQuotas, entity: Entity, **changes: float | None) -> str:
     before = quotas.describe([], False)
     with pytest.raises(KafkaError) as refused:
-        quotas.alter(entity, changes)
+        quotas.begin_alter(entity, changes, written)
     assert refused.value.code is ErrorCode.INVALID_REQUEST
     assert quotas.describe([], False) == before
     return str(refused.value.message)
 
 
 def test_kept_altered_and_removed(quotas: ClientQuotas) -> None:
-    quotas.alter(USER, {"producer_byte_rate": 10.0, "request_percentage": 0.5})
-    quotas.alter(USER, {"producer_byte_rate": 20.0, "consumer_byte_rate": None})
+    quotas.begin_alter(USER, {"producer_byte_rate": 10.0, "request_percentage": 0.5}, written)
+    quotas.begin_alter(USER, {"producer_byte_rate": 20.0, "consumer_byte_rate": None}, written)
     assert quotas.describe([], False) == [((("user", "u"),), {"producer_byte_rate": 20.0, "request_percentage": 0.5})]
-    quotas.alter(USER, {"producer_byte_rate": None, "request_percentage": None})
+    quotas.begin_alter(USER, {"producer_byte_rate": None, "request_percentage": None}, written)
     assert quotas.describe([], False) == []
 
 
 def test_another_object_on_the_same_store_knows_them() -> None:
     store = MemoryStore()
-    ClientQuotas(store).alter(BOTH, {"controller_mutation_rate": 2.5})
+    ClientQuotas(store).begin_alter(BOTH, {"controller_mutation_rate": 2.5}, written)
     assert ClientQuotas(store).describe([], False) == [((("client-id", "c"), ("user", None)), {"controller_mutation_rate": 2.5})]
 
 
 def test_the_order_of_an_entitys_parts_does_not_count(quotas: ClientQuotas) -> None:
-    quotas.alter(BOTH, {"producer_byte_rate": 1.0})
-    quotas.alter(BOTH[::-1], {"producer_byte_rate": 2.0})
+    quotas.begin_alter(BOTH, {"producer_byte_rate": 1.0}, written)
+    quotas.begin_alter(BOTH[::-1], {"producer_byte_rate": 2.0}, written)
     assert [values for _, values in quotas.describe([], False)] == [{"producer_byte_rate": 2.0}]
 
 
 def test_validation_alone_keeps_nothing(quotas: ClientQuotas) -> None:
-    quotas.alter(USER, {"producer_byte_rate": 1.0}, validate_only=True)
+    quotas.begin_alter(USER, {"producer_byte_rate": 1.0}, written, validate_only=True)
     assert quotas.describe([], False) == []
 
 
@@ -76,7 +76,7 @@ def test_entities_that_are_none(quotas: ClientQuotas, entity: Entity, why: str) 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "::1", "fe80::1%2", "host.example", "h", None])
 def test_addresses(quotas: ClientQuotas, address: str | None) -> None:
-    quotas.alter([("ip", address)], {"connection_creation_rate": 1.0})
+    quotas.begin_alter([("ip", address)], {"connection_creation_rate": 1.0}, written)
     assert found(quotas) == {(("ip", address),)}
 
 
@@ -97,7 +97,7 @@ def test_values(quotas: ClientQuotas, entity: Entity, key: str, value: float, wh
 
 
 def test_what_is_within_a_rounding_error_of_a_whole_number(quotas: ClientQuotas) -> None:
-    quotas.alter(USER, {"producer_byte_rate": 10.0000001})
+    quotas.begin_alter(USER, {"producer_byte_rate": 10.0000001}, written)
     assert refusal(quotas, USER, producer_byte_rate=10.00001) == "producer_byte_rate cannot be a fractional value."
 
 
@@ -119,7 +119,7 @@ def test_what_is_within_a_rounding_error_of_a_whole_number(quotas: ClientQuotas)
 def test_conditions(quotas: ClientQuotas, wanted: list[Component], strict: bool, names: set[str]) -> None:
     entities = {"user": USER, "both": BOTH, "ip": ADDRESS}
     for name, entity in entities.items():
-        quotas.alter(entity, {"connection_creation_rate" if name == "ip" else "producer_byte_rate": 1.0})
+        quotas.begin_alter(entity, {"connection_creation_rate" if name == "ip" else "producer_byte_rate": 1.0}, written)
     assert found(quotas, *wanted, strict=strict) == {tuple(sorted(entities[name])) for name in names}
 
 
