@@ -109,8 +109,8 @@ def _own_broker(given: Connection) -> _Question:
     else:
         address = own_address(values)
     security = address.security if given.username is not None else address.security.removeprefix("SASL_")  # a login is not needed to ask
-    unknown = security.endswith("SSL") and given.ca is None  # nobody is in between on this machine
-    asked = replace(given, security_protocol=cast(Protocol, security), insecure=given.insecure or unknown)
+    unchecked = security == "SSL" and given.ca is None  # nothing secret is sent, and a certificate may name other hosts than this
+    asked = replace(given, security_protocol=cast(Protocol, security), insecure=given.insecure or unchecked)
     return str(address), partial(_ask, address.host, address.port, asked.security())
 
 

@@ -53,7 +53,7 @@ def wanted_topics(options: Iterable[str], variable: str) -> tuple[WantedTopic, .
 
 
 def make_topics(wanted: Iterable[WantedTopic], context: BrokerContext) -> None:
-    """Make those that are missing, all or none: they are on disk when it returns. Raises KafkaError(INVALID_CONFIG)."""
+    """Make those that are missing; on disk when it returns. Raises KafkaError(INVALID_CONFIG) before the first is made, or 56."""
     missing = [topic for topic in wanted if not _is_there(topic, context)]
     for topic in missing:
         _check(topic, context)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from oncelog.broker.commands.client.wire import ConnectFailure, Security, WireClient
 from oncelog.broker.commands.ready import ready
 from support.scripted_broker import ScriptedBroker
 from support.served_broker import ServedBroker
@@ -98,6 +100,25 @@ def test_the_options_of_process_1(served: ServedBroker, first_process: Callable[
     assert ready() == 0
     first_process(python, oncelog, "serve", "--port", str(free_port()))
     assert ready() == 1
+
+
+@pytest.mark.usefixtures("first_process")
+def test_a_password_goes_to_nobody_whose_certificate_was_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Security] = []
+
+    def connect(_client: WireClient) -> WireClient:
+        asked.append(_client.security)
+        raise ConnectFailure("tcp", "", "not here")
+
+    monkeypatch.setattr("oncelog.broker.commands.ready.WireClient.connect", connect)
+    monkeypatch.setenv("KAFKA_LISTENERS", "SASL_SSL://:9092")
+    assert ready() == 1
+    assert ready(username="al", password="secret", sasl_mechanism="PLAIN") == 1
+    without, logging_in = asked
+    assert without.tls is not None
+    assert (without.mechanism, without.tls.verify_mode) == (None, ssl.CERT_NONE)
+    assert logging_in.tls is not None
+    assert (logging_in.mechanism, logging_in.tls.verify_mode) == ("PLAIN", ssl.CERT_REQUIRED)
 
 
 @pytest.mark.parametrize(("answer", "status"), [("200 OK", 0), ("503 Service Unavailable", 1)])

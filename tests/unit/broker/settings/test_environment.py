@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from oncelog.broker.settings.environment import configs_in
+from oncelog.broker.settings.load import load
 from oncelog.broker.settings.sources import merge
+from oncelog.broker.settings.start import start_configs
 from oncelog.protocol.errors import KafkaError
 
 pytestmark = pytest.mark.unit
@@ -82,3 +84,54 @@ def test_environment_names() -> None:
 
 def test_unknown_environment_variables_are_left_alone() -> None:
     assert merge(None, {"KAFKA_HEAP_OPTS": "-Xmx1g", "KAFKA_NODE_ID": "7"}, []) == {"node.id": "7"}
+
+
+# what examples of others have in their compose files; `KRAFT` in all that need no ZooKeeper
+KRAFT = """
+    KAFKA_NODE_ID=1 KAFKA_PROCESS_ROLES=broker,controller KAFKA_CONTROLLER_QUORUM_VOTERS=1@broker:29093
+    KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR=1 KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS=0
+    KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR=1 KAFKA_TRANSACTION_STATE_LOG_MIN_ISR=1 KAFKA_LOG_DIRS=/tmp/kraft-combined-logs
+    CLUSTER_ID=MkU3OEVBNTcwNTJENDM2Qk
+"""
+ZOOKEEPER = "KAFKA_BROKER_ID=1 KAFKA_ZOOKEEPER_CONNECT=zookeeper:2181"
+COMPOSE_FILES = {
+    "cp-kafka": (
+        f"""{KRAFT} KAFKA_LISTENERS=PLAINTEXT://broker:29092,CONTROLLER://broker:29093,PLAINTEXT_HOST://0.0.0.0:9092
+        KAFKA_LISTENER_SECURITY_PROTOCOL_MAP=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PLAINTEXT_HOST:PLAINTEXT
+        KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://broker:29092,PLAINTEXT_HOST://localhost:9092 KAFKA_INTER_BROKER_LISTENER_NAME=PLAINTEXT
+        KAFKA_JMX_PORT=9101 KAFKA_JMX_HOSTNAME=localhost KAFKA_CONFLUENT_LICENSE_TOPIC_REPLICATION_FACTOR=1
+        KAFKA_CONFLUENT_SCHEMA_REGISTRY_URL=http://schema-registry:8081 CONFLUENT_METRICS_ENABLE=true
+        KAFKA_METRIC_REPORTERS=io.confluent.metrics.reporter.ConfluentMetricsReporter KAFKA_REST_BOOTSTRAP_SERVERS=broker:29092""",
+        {"PLAINTEXT": ("broker", 29092), "PLAINTEXT_HOST": ("localhost", 9092)},
+    ),
+    "cp-kafka with ZooKeeper": (
+        f"""{ZOOKEEPER} KAFKA_ZOOKEEPER_SESSION_TIMEOUT_MS=6000 KAFKA_LISTENER_SECURITY_PROTOCOL_MAP=IN:PLAINTEXT,OUT:PLAINTEXT
+        KAFKA_ADVERTISED_LISTENERS=IN://broker:29092,OUT://localhost:9092 KAFKA_INTER_BROKER_LISTENER_NAME=IN
+        KAFKA_LOG4J_ROOT_LOGLEVEL=WARN KAFKA_LOG4J_LOGGERS=kafka.controller=INFO KAFKA_HEAP_OPTS=-Xmx256M KAFKA_NUM_PARTITIONS=3
+        KAFKA_AUTO_CREATE_TOPICS_ENABLE=false KAFKA_SCHEMA_REGISTRY_URL=registry:8081 KAFKA_CONFLUENT_SUPPORT_METRICS_ENABLE=false""",
+        {"IN": ("broker", 29092), "OUT": ("localhost", 9092)},
+    ),
+    "apache/kafka": (
+        f"""{KRAFT} KAFKA_LISTENERS=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
+        KAFKA_LISTENER_SECURITY_PROTOCOL_MAP=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092
+        KAFKA_SHARE_COORDINATOR_STATE_TOPIC_REPLICATION_FACTOR=1 KAFKA_SHARE_COORDINATOR_STATE_TOPIC_MIN_ISR=1""",
+        {"PLAINTEXT": ("localhost", 9092)},
+    ),
+    "wurstmeister/kafka": (
+        f"""{ZOOKEEPER} KAFKA_CREATE_TOPICS=orders:3:1 KAFKA_ADVERTISED_HOST_NAME=kafka
+        KAFKA_LISTENERS=INSIDE://0.0.0.0:9092,OUTSIDE://0.0.0.0:9093 KAFKA_LISTENER_SECURITY_PROTOCOL_MAP=INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT
+        KAFKA_ADVERTISED_LISTENERS=INSIDE://kafka:9092,OUTSIDE://localhost:9093 KAFKA_INTER_BROKER_LISTENER_NAME=INSIDE""",
+        {"INSIDE": ("kafka", 9092), "OUTSIDE": ("localhost", 9093)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSE_FILES)
+def test_variables_of_compose_files_for_other_images(name: str) -> None:
+    text, advertised = COMPOSE_FILES[name]
+    environment = dict(pair.split("=", 1) for pair in text.split())
+    config = load(start_configs(None, None, None, (), False, {"ONCELOG_HOST": "0.0.0.0", **environment}))
+    assert config.advertised == advertised
+    assert {listener.name: listener.port for listener in config.listeners} == {name: port for name, (_, port) in advertised.items()}
+    assert config.server.node_id == 1
+    assert config.server.cluster_id == environment.get("CLUSTER_ID", "")
