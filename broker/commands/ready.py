@@ -97,8 +97,8 @@ def _own_broker(given: Connection) -> _Question:
     """Raises KafkaError(INVALID_CONFIG) for settings that a broker would refuse."""
     from oncelog.broker.settings.own_address import own_address
 
-    values, control = _own_settings(os.environ)
-    if control:
+    values = _own_settings(os.environ)
+    if control := values.get("control.listener"):
         url = urlsplit(control)
         host = "127.0.0.1" if url.hostname in (None, "0.0.0.0") else url.hostname
         return f"{control}/readyz", partial(_ask_control, host, url.port or 0)
@@ -114,16 +114,14 @@ def _own_broker(given: Connection) -> _Question:
     return str(address), partial(_ask, address.host, address.port, asked.security())
 
 
-def _own_settings(environment: Mapping[str, str]) -> tuple[dict[str, str], str]:
-    """Settings by Kafka's names, and the control port's URL, of the broker that runs as process 1, or would with this environment."""
+def _own_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Settings by Kafka's names of the broker that runs as process 1, or would with this environment."""
     from oncelog.broker.commands.serve import plain_arguments
     from oncelog.broker.settings.start import start_configs
 
     given = plain_arguments(_serves(FIRST_PROCESS)) or {}
-    places = {name: given.get(name) for name in ("port", "host")}
-    values = start_configs(places["port"], places["host"], given.get("config"), given.get("override", ()), False, environment)
-    control = given.get("control")
-    return values, values.get("control.listener", "") if control is None else f"http://127.0.0.1:{control}"
+    port, host, control = (given.get(name) for name in ("port", "host", "control"))
+    return start_configs(port, host, given.get("config"), given.get("override", ()), False, environment, control)
 
 
 def _serves(command_line: Path) -> list[str]:

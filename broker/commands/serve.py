@@ -92,7 +92,7 @@ def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
     Importing cyclopts costs a third of the time that a start may take.
     """
     given: dict[str, Any] = {}
-    convert: dict[str, Callable[[str], Any]] = {"--port": int, "--host": str, "--data-dir": Path, "--config": Path}
+    convert: dict[str, Callable[[str], Any]] = {"--port": int, "--host": str, "--data-dir": Path, "--config": Path, "--control": int}
     several = ("--override", "--topic")
     flags = ("--fast", "--accept-data-loss")
     rest = list(arguments)
@@ -104,7 +104,7 @@ def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
         if name not in (*convert, *several) or (not separator and (not rest or rest[0].startswith("-"))):
             return None
         text = value if separator else rest.pop(0)
-        if name == "--port" and not (text.isdecimal() and len(text) <= 5):
+        if convert.get(name) is int and not (text.isdecimal() and len(text) <= 5):
             return None
         if name in several:
             given[name[2:]] = (*given.get(name[2:], ()), text)

@@ -124,6 +124,8 @@ def test_health_checks_of_users(container: Container, port: int, check: str) -> 
         {"KAFKA_LISTENERS": "CONTROLLER://:9,PLAINTEXT://:{port}"},
         {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://anywhere:{port}"},
         {"KAFKA_LISTENERS": "SASL_PLAINTEXT://[::1]:{port}"},
+        {"KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:0", "KAFKA_CONTROL_LISTENER": "http://127.0.0.1:{port}"},
+        {"KAFKA_LISTENERS": "PLAINTEXT://127.0.0.1:0", "KAFKA_CONTROL_LISTENER": "http://0.0.0.0:{port}", "KAFKA_CONTROL_TOKEN": "secret"},
     ],
 )
 def test_the_images_health_check_follows_the_listeners(image: Image, port: int, listeners: dict[str, str]) -> None:

@@ -146,6 +146,13 @@ def test_the_control_port_where_there_is_one(
     assert "Connection refused" in capsys.readouterr().err
 
 
+def test_the_control_port_that_process_1_was_told(first_process: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    port = free_port()
+    first_process("oncelog", "serve", "--control", str(port))
+    assert ready() == 1
+    assert capsys.readouterr().err.startswith(f"error: http://127.0.0.1:{port}/readyz does not serve: ")
+
+
 @pytest.mark.parametrize("address", ["", ":1", "host:port", "host:99999"])
 def test_what_is_no_address(capsys: pytest.CaptureFixture[str], address: str) -> None:
     assert ready(bootstrap=address) == 2

@@ -12,10 +12,11 @@ PLAIN = [
     "--port 0 --accept-data-loss",
     "--port=19092 --host ::1",
     "--data-dir /tmp/x --config=server.properties --fast",
+    "--control 9644 --port 1",
     "--topic a:1 --topic=b:2:x=y,z --fast",
     "--override a.b=c --override=d.e=f=g --port 1",
 ]
-NOT_PLAIN = ["--help", "--port x", "--port", "--port -1", "--nonsense 1", "stray", "--fast=yes", "--no-fast", "--topic"]
+NOT_PLAIN = ["--help", "--port x", "--port", "--port -1", "--nonsense 1", "stray", "--fast=yes", "--no-fast", "--topic", "--control x"]
 
 
 @pytest.mark.parametrize("line", PLAIN)
