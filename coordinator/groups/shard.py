@@ -160,7 +160,8 @@ def group_record(group: ClassicGroup, assignments: dict[str, bytes] | None = Non
             for member in group.members.values()
         ],
     )
-    return CoordinatorRecord(GroupMetadataKey(group.group_id).encode(), value.encode())
+    key = GroupMetadataKey(group.group_id)
+    return CoordinatorRecord(key.encode(), value.encode(), (key, value))
 
 
 def group_tombstone(group_id: str) -> CoordinatorRecord:

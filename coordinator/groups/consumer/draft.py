@@ -53,7 +53,7 @@ class Draft:
         if self.group is self._original:
             self.group = self._original.copy()
         self.group.replay(key, value)
-        self.records.append(CoordinatorRecord(key.encode(), None if value is None else value.encode()))
+        self.records.append(CoordinatorRecord(key.encode(), None if value is None else value.encode(), (key, value)))
 
     def put_member(self, member: ConsumerMember) -> None:
         """Write what is new of it: what it wants, what it has."""

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState, ClassicMember, MemberProtocol
+from oncelog.coordinator.groups.consumer.draft import Draft
+from oncelog.coordinator.groups.consumer.state import ConsumerGroup
 from oncelog.coordinator.groups.offsets.state import OffsetToCommit, commit_record, tombstone
 from oncelog.coordinator.groups.shard import GroupShard, group_record, group_tombstone, loaded_shard
 from oncelog.coordinator.result import CoordinatorRecord
@@ -18,7 +20,7 @@ from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupTargetAssignmentMemberKey,
 )
 from oncelog.protocol.names import TopicPartition
-from support.consumer_group import member
+from support.consumer_group import A, member
 from support.group_machine import Machine
 
 S = ClassicGroupState
@@ -48,6 +50,27 @@ def test_a_group_comes_back_from_its_record() -> None:
     assert shard.groups == {"g": group}
     replay(shard, group_tombstone("g"))
     assert shard.groups == {}
+
+
+def test_what_was_just_encoded_is_not_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And means the same as its bytes."""
+    draft = Draft(ConsumerGroup("c"))
+    draft.put_member(member())
+    draft.put_epoch(3, 7)
+    draft.put_target("m", {A: frozenset({0, 1})})
+    draft.put_assignment_epoch(3, 5)
+    records = [group_record(classic()), *draft.records]
+    loaded, live = GroupShard(0), GroupShard(0)
+    for record in records:
+        replay(loaded, record)
+    monkeypatch.setattr("oncelog.coordinator.groups.shard.decode_value", None)
+    for record in records:
+        live.replay(record.key, record.value, offset=0, producer_id=-1, producer_epoch=0, timestamp_ms=77, content=record.content)
+    assert live.groups == loaded.groups
+    one, other = (shard.consumer_groups["c"] for shard in (live, loaded))
+    assert one.members == other.members
+    assert (one.epoch, one.targets, one.assignment_epoch) == (other.epoch, other.targets, other.assignment_epoch)
+    assert one.targets
 
 
 def test_a_group_without_members_comes_back_empty() -> None:

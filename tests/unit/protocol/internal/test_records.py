@@ -139,3 +139,14 @@ def test_cut_value_is_refused(row: tuple[str, TransactionLogValue, int, str]) ->
 def test_future_version_is_refused() -> None:
     with pytest.raises(CorruptRecord, match="version 5"):
         OffsetCommitValue.decode(b"\x00\x05" + bytes(30))
+
+
+@pytest.mark.parametrize("instances", [(), (None,), ("é",), ("", None, "i")], ids=str)
+def test_the_version_of_groups_that_is_written_is_that_of_fields_one_by_one(instances: tuple[str | None, ...]) -> None:
+    members = [
+        MemberMetadata(f"m{n}é", instance, f"c{n}", "/h", 1 + n, 2 + n, b"s" * n, b"a" * 300) for n, instance in enumerate(instances)
+    ]
+    for protocol, leader in ((None, None), ("", ""), ("range", "é")):
+        value = GroupMetadataValue("consumer", 7, protocol, leader, T, members)
+        assert GroupMetadataValue.decode(value.encode()) == value
+        assert GroupMetadataValue.decode(value.encode(version=4)) == value
