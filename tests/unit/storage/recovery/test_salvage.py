@@ -149,3 +149,21 @@ def test_above_the_last_checkpoint_the_machine_must_not_have_gone_down(tmp_path:
         assert kit.append(25, pid=7, n=1).duplicate
     else:
         assert offsets(kit.log) == list(range(base))
+
+
+def test_a_marker_that_a_kill_tore_does_not_come_back(tmp_path: Path) -> None:
+    """Its write was cut off in the middle, so nobody was told of it; what it said is not known."""
+    kit = Kit(tmp_path / "data", boot_id="monday")
+    kit.create()
+    kit.append(0, pid=8, txn=True)
+    kit.mark(8, commit=False)
+    kit.manager.chores.write_checkpoints(everything=True)
+    first = kit.append(1, pid=8, txn=True).base_offset
+    before = {path: path.read_bytes() for path in kit.folder.glob("*.txnindex")}
+    kit.mark(8, commit=False)
+    kit.kill()
+    for path, content in before.items():
+        path.write_bytes(content)
+    damage(logs(kit)[-1], lambda data: data.__delitem__(slice(len(data) - 7, None)))
+    kit.start()
+    assert kit.log.open_transactions() == [(8, 0, first)]
