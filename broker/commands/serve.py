@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 USAGE, FAILED = 2, 1
+CLOCKS = ("running", "virtual")
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _MALLOC_THRESHOLD_BYTES = 1 << 30
 
@@ -93,6 +94,7 @@ def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
     """
     given: dict[str, Any] = {}
     convert: dict[str, Callable[[str], Any]] = {"--port": int, "--host": str, "--data-dir": Path, "--config": Path, "--control": int}
+    convert["--clock"] = str
     several = ("--override", "--topic")
     flags = ("--fast", "--accept-data-loss")
     rest = list(arguments)
@@ -105,6 +107,8 @@ def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
             return None
         text = value if separator else rest.pop(0)
         if convert.get(name) is int and not (text.isdecimal() and len(text) <= 5):
+            return None
+        if name == "--clock" and text not in CLOCKS:
             return None
         if name in several:
             given[name[2:]] = (*given.get(name[2:], ()), text)

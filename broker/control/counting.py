@@ -34,7 +34,6 @@ class RequestCounts:
     """Since the process began. `by_key`: those that were carried out or answered; `refused`: those that closed their connection instead."""
 
     by_key: list[int] = field(default_factory=lambda: [0] * 256)
-    total: int = 0
     bytes: int = 0
     refused: int = 0
     latencies: dict[int, Latencies] = field(default_factory=dict)
@@ -45,30 +44,36 @@ class CountingHandler:
 
     def __init__(self, handler: Handles, counts: RequestCounts) -> None:
         self.clock = handler.clock
-        self._handler = handler
+        self.handler = handler
         self._counts = counts
+        self._by_key = counts.by_key
 
     def log_failure(self, connection: Connection, error: BaseException) -> None:
-        self._handler.log_failure(connection, error)
+        self.handler.log_failure(connection, error)
 
     def handle(self, frame: memoryview, connection: Connection) -> Reply[Sent]:
         if connection.sasl is not None and connection.sasl.takes_tokens:
-            return self._handler.handle(frame, connection)  # no request
-        counts = self._counts
-        counts.bytes += len(frame)
-        counts.total += 1
+            return self.handler.handle(frame, connection)  # no request
+        self._counts.bytes += len(frame)
         try:
-            reply = self._handler.handle(frame, connection) if counts.total % TIMED else self._timed(frame, connection)
+            key = frame[1]  # no key of Kafka's needs the byte before
+            self._by_key[key] = count = self._by_key[key] + 1
+            if count % TIMED:
+                return self.handler.handle(frame, connection)
+            return self._timed(key, frame, connection)
         except (CloseConnection, MalformedRequest):
-            counts.refused += 1
+            self._by_key[key] -= 1
+            self._counts.refused += 1
             raise
-        counts.by_key[frame[1]] += 1  # no key of Kafka's needs the first byte
-        return reply
+        except IndexError:
+            if len(frame) > 1:
+                raise
+            self._counts.refused += 1
+            return self.handler.handle(frame, connection)  # which refuses it
 
-    def _timed(self, frame: memoryview, connection: Connection) -> Reply[Sent]:
+    def _timed(self, key: int, frame: memoryview, connection: Connection) -> Reply[Sent]:
         begin = time.perf_counter()
-        reply = self._handler.handle(frame, connection)
-        key = frame[1]
+        reply = self.handler.handle(frame, connection)
         if isinstance(reply, Deferred):
             reply.when_done(partial(self._took, key, begin))
         else:

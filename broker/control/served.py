@@ -19,7 +19,6 @@ from oncelog.broker.settings.broker import BrokerConfig
 from oncelog.broker.settings.control import ControlEndpoint
 from oncelog.broker.testkit.clock import TestClock
 from oncelog.broker.testkit.controlled import Controlled
-from oncelog.broker.testkit.watched_fs import WatchedFileSystem
 from oncelog.broker.topics.at_start import WantedTopic
 from oncelog.storage.env import Env, system_env
 from oncelog.storage.log.flush import ThreadFlusher
@@ -48,19 +47,13 @@ class ServedBroker(Controlled):
         self._config, self._data_dir, self._files, self._topics = config, data_dir, files, topics
         self._accept_data_loss = accept_data_loss
         self._may_empty = config.server.control_reset or not _held(data_dir)
-        self._fs: WatchedFileSystem | None = None
         self._flusher: ThreadFlusher | None = None
-
-    @property
-    def syncs(self) -> int:
-        return self._fs.syncs if self._fs is not None else 0
 
     async def start(self) -> None:
         """Raises OSError, KafkaError."""
         env = system_env()
-        fs: Any = WatchedFileSystem(env.fs)
-        fs.watcher = self.watcher
-        self._fs, self._flusher = fs, ThreadFlusher(asyncio.get_running_loop())
+        fs: Any = self.watched(env.fs)
+        self._flusher = ThreadFlusher(asyncio.get_running_loop())
         broker = lifecycle.Broker(
             Env(self.clock, env.random, fs, env.boot_id),
             self._data_dir,

@@ -42,6 +42,7 @@ class Faults:
 
     def __init__(self, clock: Clock) -> None:
         self.rules: dict[str, Rule] = {}
+        self.on_change: Callable[[], None] = lambda: None  # told when a rule has come or gone
         self._clock = clock
         self._last_id = 0
         self._held: dict[str, list[Callable[[], None]]] = {}  # what a rule holds
@@ -59,6 +60,7 @@ class Faults:
         if rule.match.while_rule is not None and rule.match.while_rule not in self.rules:
             raise BadRule(f"while: there is no rule {rule.match.while_rule}; there are: {', '.join(self.rules) or 'none'}")
         self.rules[rule.id] = rule
+        self.on_change()
         return rule
 
     def release(self, id: str) -> int:
@@ -75,6 +77,7 @@ class Faults:
         self.release(id)
         self._let_first_go(id)
         del self.rules[id]
+        self.on_change()
         if rule.must_hit and rule.hits == 0:
             raise NeverHit(_never_hit(rule))
         return rule

@@ -15,7 +15,8 @@ from oncelog.broker.faults.engine import Faults, FaultyHandler
 from oncelog.broker.net.connection import Handles
 from oncelog.broker.testkit.clock import TestClock
 from oncelog.broker.testkit.crash_points import CrashPoints
-from oncelog.broker.testkit.watched_fs import Watchers
+from oncelog.broker.testkit.watched_fs import WatchedFileSystem, Watchers
+from oncelog.storage.env import FileSystem
 
 _SHORTEST_STEP_MS = 1.0
 
@@ -35,6 +36,10 @@ class Controlled(ABC):
         self.crash_points = CrashPoints(die)
         self.counts = RequestCounts()
         self.watcher = Watchers([DiskFaults(self.faults), self.crash_points])
+        self.faults.on_change = self.crash_points.on_change = self._armed_or_not
+        self._fs: WatchedFileSystem | None = None
+        self._counting: CountingHandler | None = None
+        self._handlers: tuple[Handles, Handles] | None = None  # without rules, and with
 
     @property
     def running(self) -> lifecycle.Broker:
@@ -44,9 +49,9 @@ class Controlled(ABC):
         return self.broker
 
     @property
-    @abstractmethod
     def syncs(self) -> int:
-        """How often the disk was told to sync a file, since it was started."""
+        """How often the disk was told to sync a file, since the broker was started."""
+        return self._fs.syncs if self._fs is not None else 0
 
     @abstractmethod
     async def reset(self) -> None:
@@ -75,7 +80,23 @@ class Controlled(ABC):
 
     def around(self, handler: Handles, context: BrokerContext) -> Handles:
         """What `lifecycle.Broker` is to put between connections and handlers."""
-        return CountingHandler(FaultyHandler(handler, self.faults, lambda id: _name_of(context, id)), self.counts)
+        self._handlers = handler, FaultyHandler(handler, self.faults, lambda id: _name_of(context, id))
+        self._counting = CountingHandler(handler, self.counts)
+        self._armed_or_not()
+        return self._counting
+
+    def watched(self, disk: FileSystem) -> WatchedFileSystem:
+        """What a broker is to have for a disk."""
+        self._fs = WatchedFileSystem(disk)
+        self._armed_or_not()
+        return self._fs
+
+    def _armed_or_not(self) -> None:
+        """Requests and writes go past the rules only while there are any: a broker whose control port is merely open is no slower."""
+        if self._fs is not None:
+            self._fs.watcher = self.watcher if self.watcher.watches else None
+        if self._counting is not None and self._handlers is not None:
+            self._counting.handler = self._handlers[bool(self.faults.rules)]
 
 
 def _name_of(context: BrokerContext, topic_id: Any) -> str | None:

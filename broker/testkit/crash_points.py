@@ -53,6 +53,7 @@ class CrashPoints:
     def __init__(self, die: Callable[[], NoReturn]) -> None:
         self._die = die
         self._left: dict[str, int] = {}
+        self.on_change: Callable[[], None] = lambda: None  # told when a point is armed, or none any more
 
     def arm(self, point: str, nth: int = 1) -> None:
         """Raises ValueError for a point that there is not, and for a count below 1."""
@@ -64,12 +65,14 @@ class CrashPoints:
         if nth < 1:
             raise ValueError(f"nth={nth}: the first time is 1")
         self._left[point] = nth
+        self.on_change()
 
     def armed(self) -> list[Armed]:
         return [Armed(point, left) for point, left in self._left.items()]
 
     def disarm(self) -> None:
         self._left.clear()
+        self.on_change()
 
     def _pass(self, point: str) -> bool:
         """Whether this is where it ends."""

@@ -17,7 +17,6 @@ from oncelog.broker.settings.load import load
 from oncelog.broker.testkit.clock import TestClock
 from oncelog.broker.testkit.controlled import Controlled
 from oncelog.broker.testkit.loop_flusher import LoopFlusher
-from oncelog.broker.testkit.watched_fs import WatchedFileSystem
 from oncelog.storage.env import Env, OsFileSystem, SystemRandom
 from oncelog.storage.memory_fs import MemoryFileSystem, ProcessView
 
@@ -43,22 +42,16 @@ class Life(Controlled):
         self._folder = IN_MEMORY if folder is None else folder
         self._settings = {"listeners": "PLAINTEXT://127.0.0.1:0", **DEFAULTS, **settings}
         self._flusher: LoopFlusher | None = None
-        self._fs: WatchedFileSystem | None = None
         self.down = threading.Event()
         self.down.set()
-
-    @property
-    def syncs(self) -> int:
-        return self._fs.syncs if self._fs is not None else 0
 
     async def start(self) -> None:
         """Open what is on the disk and serve it. Raises OSError, KafkaError."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_all_but_death)
         disk: Any = ProcessView(self.memory) if self.memory is not None else OsFileSystem()
-        fs: Any = WatchedFileSystem(disk)
+        fs: Any = self.watched(disk)
         self._flusher = LoopFlusher(loop)
-        fs.watcher = self.watcher
         env = Env(self.clock, SystemRandom(), fs)
         broker = lifecycle.Broker(env, self._folder, self._config(), self._flusher, around=self.around)
         try:
@@ -66,7 +59,7 @@ class Life(Controlled):
         except BaseException:
             broker.close()
             raise
-        self.broker, self._fs = broker, fs
+        self.broker = broker
         self.down.clear()
         self._settings["listeners"] = ",".join(f"{each.name}://{each.config.host}:{each.port}" for each in broker.listeners)
 

@@ -1,6 +1,6 @@
 """A file system that is looked at: where a broker may be made to die, a disk to be full or a sync to fail.
 
-It stands between storage and any `FileSystem`; while nothing is armed a call costs it a look at a few attributes. Calls are told as they
+It stands between storage and any `FileSystem`; while nothing is armed a call costs it a look at one attribute. Calls are told as they
 begin; what is told may raise, and then the call is not made.
 """
 
@@ -17,10 +17,7 @@ from oncelog.storage.env import Buffer, File, FileSystem
 
 
 class Watcher(Protocol):
-    """Told of calls that change the disk, while it watches for any."""
-
-    @property
-    def watches(self) -> bool: ...
+    """Told of calls that change the disk."""
 
     def writing(self, path: Path, data: bytes) -> int | None:
         """Before `data` is written to `path`; a number: only so many bytes of it, then `cut`. May raise."""
@@ -42,10 +39,17 @@ class Watcher(Protocol):
     def renamed(self, old: Path, new: Path) -> None: ...
 
 
+class Armed(Watcher, Protocol):
+    """One that is told only while it watches for something."""
+
+    @property
+    def watches(self) -> bool: ...
+
+
 class Watchers:
     """Several as one; the first that cuts a write is told of the cut."""
 
-    def __init__(self, watchers: Sequence[Watcher]) -> None:
+    def __init__(self, watchers: Sequence[Armed]) -> None:
         self._watchers = watchers
         self._cuts: Watcher | None = None
 
@@ -148,19 +152,9 @@ class WatchedFileSystem:
     def __init__(self, fs: FileSystem) -> None:
         self._fs = fs
         self._dead = False
-        self._watcher: Watcher | None = None
+        self.watcher: Watcher | None = None
         self.syncs = 0
         self.counting = threading.Lock()
-
-    @property
-    def watcher(self) -> Watcher | None:
-        """Whom to tell of a call: nobody, while it watches for none."""
-        watcher = self._watcher
-        return watcher if watcher is not None and watcher.watches else None
-
-    @watcher.setter
-    def watcher(self, watcher: Watcher | None) -> None:
-        self._watcher = watcher
 
     def die(self) -> None:
         self._dead = True

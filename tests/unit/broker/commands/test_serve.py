@@ -12,11 +12,25 @@ PLAIN = [
     "--port 0 --accept-data-loss",
     "--port=19092 --host ::1",
     "--data-dir /tmp/x --config=server.properties --fast",
-    "--control 9644 --port 1",
+    "--control 9644 --clock=virtual",
+    "--control=0 --clock running",
     "--topic a:1 --topic=b:2:x=y,z --fast",
     "--override a.b=c --override=d.e=f=g --port 1",
 ]
-NOT_PLAIN = ["--help", "--port x", "--port", "--port -1", "--nonsense 1", "stray", "--fast=yes", "--no-fast", "--topic", "--control x"]
+NOT_PLAIN = [
+    "--help",
+    "--port x",
+    "--control",
+    "--control x",
+    "--clock fast",
+    "--port",
+    "--port -1",
+    "--nonsense 1",
+    "stray",
+    "--fast=yes",
+    "--no-fast",
+    "--topic",
+]
 
 
 @pytest.mark.parametrize("line", PLAIN)

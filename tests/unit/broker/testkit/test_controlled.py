@@ -89,3 +89,30 @@ def test_topics_are_known_by_their_ids() -> None:
         assert _name_of(context, topic.topic_id) == "a"
         assert _name_of(context, None) is None
         assert context.logs.log(TopicPartition("a", 0)) is not None
+
+
+def test_only_while_something_is_armed_are_requests_and_writes_looked_at() -> None:
+    from oncelog.broker.faults.engine import FaultyHandler
+    from oncelog.broker.testkit import Broker
+
+    with Broker() as broker:
+        life: Any = broker._life
+
+        def looks() -> tuple[bool, bool]:
+            return isinstance(life._counting.handler, FaultyHandler), life._fs.watcher is not None
+
+        assert looks() == (False, False)
+        rule = broker.faults.add(api="EndTxn", action="close")
+        assert looks() == (True, False)
+        disk = broker.faults.add(topic="a", action="sync_fails")
+        assert looks() == (True, True)
+        rule.remove()
+        disk.remove()
+        assert looks() == (False, False)
+        broker.crash_at("mid-write", 5)
+        assert looks() == (False, True)
+        broker.restart()
+        assert looks() == (False, True)
+        broker.faults.add(api="EndTxn", action="close")
+        broker.reset()
+        assert looks() == (False, False)

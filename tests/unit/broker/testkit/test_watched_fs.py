@@ -16,8 +16,6 @@ FILE = Path("/d/f.log")
 class Notes:
     """A watcher that writes down what it is told."""
 
-    watches = True
-
     def __init__(self) -> None:
         self.told: list[str] = []
         self.keep: int | None = None
