@@ -24,6 +24,7 @@ from tests.bench.stage import Row, Staged
 from tests.bench.table import TABLE, chosen
 
 FOLDER = Path(__file__).with_name("results")
+ORDER = {row.name: at for at, row in enumerate(TABLE)}
 SAME = ("seconds", "warm_seconds", "generator", "brokers", "quiet_cores")  # rounds of other values do not compare
 
 
@@ -68,7 +69,16 @@ def main() -> int:
     path, found = _results(options)
     plan = runner.Plan(options.brokers, options.rounds, options.quiet_cores)
     rows = [Staged(row, options.seconds, options.warm_seconds) for row in options.chosen]
-    runner.run(rows, plan, found, lambda: found.save(path), runner.print_line)
+
+    def keep() -> None:
+        found.rows.sort(key=lambda row: ORDER.get(row.name, len(ORDER)))
+        found.save(path)
+
+    try:
+        runner.run(rows, plan, found, keep, runner.print_line)
+    except KeyboardInterrupt:
+        print(f"cut off: --resume {path} goes on with it", file=sys.stderr)
+        return 130
     show(found, options.brokers)
     print(f"{path}{': measured under foreign load, not to be published' if found.loaded else ''}")
     return 1 if any(row.error(own) for row in found.rows for own in (OURS, results.MACHINE)) else 0

@@ -71,7 +71,10 @@ class _Scale:
         return round(LABELS + share * (WIDTH - LABELS - RIGHT), 1)
 
     def lines(self, top: int, bottom: int) -> Iterator[str]:
+        wide = self._high - self._low > math.log(200)  # then every mark would stand in the next one's way
         for mark in _MARKS:
+            if wide and not math.log10(mark).is_integer():
+                continue
             if self._low <= math.log(mark) <= self._high:
                 x, colour = self.x(mark), "#333" if mark == 1 else "#ddd"
                 yield f'<line x1="{x}" y1="{top}" x2="{x}" y2="{bottom}" stroke="{colour}"/>'

@@ -90,7 +90,7 @@ def copy(bootstrap: str, topic: str, records: int) -> list[Callable[[Counter], N
 
 def bulk(bootstrap: str, topic: str, commit_ms: int) -> list[Callable[[Counter], None]]:
     """1 KB records on one partition, idempotent either way; counted when they are delivered."""
-    more = {"linger.ms": 5, "batch.size": 1_000_000, "queue.buffering.max.messages": 50_000}
+    more = {"linger.ms": 5, "batch.size": 1_000_000, "queue.buffering.max.messages": 50_000, "delivery.report.only.error": True}
     if commit_ms:
         sender = producer(bootstrap, "bench-bulk", **more)
     else:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 PROC = Path("/proc")
 _TICK = os.sysconf("SC_CLK_TCK")
+_PF_KTHREAD = 0x00200000
 _USER, _NICE, _SYSTEM, _STEAL = 0, 1, 2, 7  # columns of the line `cpu`
 
 
@@ -21,10 +22,19 @@ def busy_seconds(text: str) -> float:
     return sum(columns[at] for at in (_USER, _NICE, _SYSTEM, _STEAL)) / _TICK
 
 
-def parse_stat(text: str) -> tuple[int, float]:
-    """Parent and CPU seconds of one process, from its `stat`: all its threads, and the children that it has waited for."""
+@dataclass(frozen=True, slots=True)
+class Process:
+    """`cpu`: seconds of all its threads, and of the children that it has waited for. `kernel`: it is a thread of the kernel."""
+
+    parent: int
+    cpu: float
+    kernel: bool
+
+
+def parse_stat(text: str) -> Process:
+    """From a process's `stat`."""
     fields = text.rpartition(")")[2].split()
-    return int(fields[1]), sum(map(int, fields[11:15])) / _TICK
+    return Process(int(fields[1]), sum(map(int, fields[11:15])) / _TICK, bool(int(fields[6]) & _PF_KTHREAD))
 
 
 def family(parents: dict[int, int], root: int) -> set[int]:
@@ -42,7 +52,10 @@ def family(parents: dict[int, int], root: int) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU seconds so far: of the machine, of the broker with all that it started, and of this program with its load generators."""
+    """CPU seconds so far: of the machine, of the broker with all that it started, and of this program with its load generators.
+
+    The kernel's own threads are not counted to the machine: they write back what a broker wrote, and nobody is charged for that.
+    """
 
     machine: float
     broker: float
@@ -51,18 +64,19 @@ class Usage:
     @classmethod
     def now(cls, broker: int | None) -> Usage:
         machine = busy_seconds((PROC / "stat").read_text())
-        stats = dict(_stats())
-        parents = {pid: parent for pid, (parent, _) in stats.items()}
+        processes = dict(_processes())
+        parents = {pid: one.parent for pid, one in processes.items()}
+        kernel = {pid for pid, one in processes.items() if one.kernel}
         served = family(parents, broker) if broker is not None else set()
         ours = family(parents, os.getpid()) - served
 
         def cpu(pids: set[int]) -> float:
-            return sum(stats[pid][1] for pid in pids if pid in stats)
+            return sum(processes[pid].cpu for pid in pids if pid in processes)
 
-        return cls(machine, cpu(served), cpu(ours))
+        return cls(machine - cpu(kernel), cpu(served), cpu(ours))
 
 
-def _stats() -> Iterator[tuple[int, tuple[int, float]]]:
+def _processes() -> Iterator[tuple[int, Process]]:
     for path in PROC.iterdir():
         if path.name.isdigit():
             try:

@@ -56,7 +56,9 @@ def _rows() -> list[Row]:
             title = f"transactions of one record, {language}, {producers} producer{'s' * (producers > 1)}"
             work = partial(minimal, language=language, producers=producers)
             rows += both(f"txn-{language.lower()}-{producers}", title, "txn/s", work, per="transaction")
-    rows += both("txn-raw-10", "the same without a client library, 10 connections", "txn/s", partial(raw, producers=10), per="transaction")
+    rows += both(
+        "txn-raw-10", "transactions of one record, raw frames, 10 connections", "txn/s", partial(raw, producers=10), per="transaction"
+    )
     for language in (clients.LIBRDKAFKA, clients.JAVA):
         title = f"consume-transform-produce of {RECORDS} records, {language}"
         rows += both(f"copy-{language.lower()}", title, "txn/s", partial(copy, language=language), per="transaction")

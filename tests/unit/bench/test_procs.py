@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.bench.procs import Usage, busy_seconds, family, foreign_load, parse_peak, parse_stat, peak_bytes
+from tests.bench.procs import Process, Usage, busy_seconds, family, foreign_load, parse_peak, parse_stat, peak_bytes
 
 pytestmark = pytest.mark.unit
 TICK = os.sysconf("SC_CLK_TCK")
@@ -17,9 +17,10 @@ def test_busy_is_what_processes_and_a_hypervisor_took() -> None:
     assert busy_seconds(text) == pytest.approx((user + nice + system + steal) / TICK)
 
 
-def test_a_process_has_all_its_threads_and_the_children_it_waited_for() -> None:
-    before_times = "S 17 42 42 0 -1 0 1 2 3 4"
-    assert parse_stat(f"99 (a) name) {before_times} 30 20 7 3 20 0 5") == (17, 60 / TICK)
+@pytest.mark.parametrize(("flags", "kernel"), [(0x00400100, False), (0x00208040, True)])
+def test_a_process_has_all_its_threads_and_the_children_it_waited_for(flags: int, kernel: bool) -> None:
+    before_times = f"S 17 42 42 0 -1 {flags} 1 2 3 4"
+    assert parse_stat(f"99 (a) name) {before_times} 30 20 7 3 20 0 5") == Process(17, 60 / TICK, kernel)
 
 
 def test_the_family_is_everything_below() -> None:
