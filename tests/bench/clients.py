@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.bench.generators import Window, parse, told
 from tests.bench.load import Result
-from tests.bench.servers import Unavailable, cache_folder
+from tests.bench.servers import Unavailable, built_folder
 from tests.referee import apache_kafka
 
 ROOT = Path(__file__).parents[2]
@@ -21,9 +21,8 @@ LIBRDKAFKA, JAVA = "librdkafka", "Java"
 @cache
 def classes() -> Path:
     """The folder with the compiled Java program. Raises Unavailable without a JDK and the jars."""
-    folder = cache_folder() / "java" / apache_kafka.version()
-    compiled = folder / "Load.class"
-    if compiled.exists() and compiled.stat().st_mtime >= SOURCE.stat().st_mtime:
+    folder = built_folder(SOURCE) / apache_kafka.version()
+    if (folder / "Load.class").exists():
         return folder
     if shutil.which("javac") is None or not apache_kafka.available():
         raise Unavailable("Kafka's own clients need a JDK and Maven")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.bench import load
 from tests.bench.generators import Window, told
-from tests.bench.servers import Unavailable, cache_folder
+from tests.bench.servers import Unavailable, built_folder
 
 SOURCES = Path(__file__).with_name("c")
 
@@ -20,8 +20,9 @@ SOURCES = Path(__file__).with_name("c")
 @cache
 def built(name: str) -> Path:
     """The program of that name. Raises Unavailable without a compiler."""
-    source, program = SOURCES / f"{name}.c", cache_folder() / name
-    if program.exists() and program.stat().st_mtime >= source.stat().st_mtime:
+    source = SOURCES / f"{name}.c"
+    program = built_folder(source) / name
+    if program.exists():
         return program
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
@@ -61,6 +62,8 @@ def run(
     Raises RuntimeError where an answer is an error.
     """
     if generator() == "Python":
+        if error_at >= 0 and any(load.exchange(port, frames[0])[error_at : error_at + 2]):
+            raise RuntimeError("the first request was answered with an error")
         return load.run(port, *frames, connections=connections, depth=depth, seconds=seconds, warm_seconds=warm_seconds, window=window)
     with tempfile.NamedTemporaryFile(prefix="oncelog-bench-frames-") as file:
         file.write(b"".join(frames))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -27,6 +28,11 @@ class Unavailable(Exception):
 def cache_folder() -> Path:
     """Where programs are kept that were built for the benchmarks."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "oncelog-bench"
+
+
+def built_folder(source: Path) -> Path:
+    """Where what is built of this file is kept: of another content, elsewhere."""
+    return cache_folder() / f"{source.stem}-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}"
 
 
 def free_port() -> int:
