@@ -26,7 +26,7 @@ from oncelog.storage.log.flush import FlushJob
 from oncelog.storage.log.log import Log
 from support.txn_world import lead
 
-SEEDS = 8
+SEEDS = 24  # that may pass before a break is noticed
 Patch = pytest.MonkeyPatch
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(0)]

@@ -31,7 +31,7 @@ def cycle() -> tuple[Node, Node]:
 def collect(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     """Full collections that take as long as is said."""
     times: Iterator[float] = iter(())
-    monkeypatch.setattr(garbage.time, "perf_counter", lambda: next(times))
+    monkeypatch.setattr(garbage.time, "perf_counter", lambda: next(times, 0.0))
     callback = ShortCollections()
     gc.unfreeze()
     others, gc.callbacks[:] = list(gc.callbacks), [callback]  # a broker in this process has one of its own, which would look at our clock
