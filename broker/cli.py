@@ -32,6 +32,7 @@ for _name, _target, _help in (
     ("txn", "txn:app", "Transactions: list, describe, producers, hanging, abort."),
     ("fault", "fault:app", "Failures on demand, by a broker's control port: add, list, release, remove."),
     ("doctor", "doctor:doctor", "Say why a client cannot reach a broker."),
+    ("journal", "journal:app", "What serve --journal wrote: show, check."),
     ("verify", "verify:verify", "Audit a data directory, offline."),
     ("graduate", "graduate:graduate", "Move a data directory into Apache Kafka."),
 ):

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from oncelog.broker.net.connection import Handles
     from oncelog.broker.topics.at_start import WantedTopic
 
+    Around = Callable[[Handles, BrokerContext], Handles]  # what is to stand between the connections and the handlers
+
 
 PIECE_MS = 20.0  # between two pieces of work that is cut: a log being compacted, the folders of a topic being renamed
 MAINTENANCE_MS = 1_000  # how often storage is offered a turn for its chores
@@ -59,7 +61,7 @@ class Broker:
         files: FileLimits | None = None,
         *,
         accept_data_loss: bool = False,
-        around: Callable[[Handles, BrokerContext], Handles] | None = None,
+        around: Around | None = None,
         topics: Sequence[WantedTopic] = (),
     ) -> None:
         """`around`: what is to stand between the connections and the handlers; `topics`: to be made before the first client."""

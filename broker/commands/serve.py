@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from oncelog.broker.ending import problem, tell
 
 if TYPE_CHECKING:
-    from oncelog.broker.lifecycle import Broker
+    from oncelog.broker.lifecycle import Around, Broker
     from oncelog.broker.settings.broker import BrokerConfig
     from oncelog.broker.topics.at_start import WantedTopic
 
@@ -44,6 +44,7 @@ def serve(
     accept_data_loss: bool = False,
     control: int | None = None,
     clock: Literal["running", "virtual"] = "running",
+    journal: Path | None = None,
 ) -> int:
     """Run a broker until SIGTERM, SIGHUP or Ctrl-C; a second SIGTERM or Ctrl-C ends it at once.
 
@@ -69,6 +70,8 @@ def serve(
         Open the control port of 127.0.0.1 for tests: faults, time, crashes, metrics over HTTP; 0 picks a free port and prints it.
     clock
         virtual: time stands still until the control port moves it. Needs --control.
+    journal
+        Write what exactly-once depends on, request by request, at the end of this file: for `oncelog journal`.
     """
     from oncelog.broker.settings.start import data_directory, start_configs
     from oncelog.protocol.errors import KafkaError
@@ -77,7 +80,7 @@ def serve(
         _log_to_stderr()
         values = start_configs(port, host, config, override, fast, os.environ, control)
         directory = data_directory(values, data_dir, os.environ)
-        return _run(values, directory, _topics(topic), accept_data_loss, stands=clock == "virtual")
+        return _run(values, directory, _topics(topic), accept_data_loss, stands=clock == "virtual", journal=journal)
     except KafkaError as error:
         return _fail(error.message or error.code.name)
     except BlockingIOError:
@@ -95,6 +98,7 @@ def plain_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
     given: dict[str, Any] = {}
     convert: dict[str, Callable[[str], Any]] = {"--port": int, "--host": str, "--data-dir": Path, "--config": Path, "--control": int}
     convert["--clock"] = str
+    convert["--journal"] = Path
     several = ("--override", "--topic")
     flags = ("--fast", "--accept-data-loss")
     rest = list(arguments)
@@ -130,7 +134,15 @@ def _topics(options: tuple[str, ...]) -> tuple[WantedTopic, ...]:
     return wanted_topics(options, variable)
 
 
-def _run(values: dict[str, str], directory: Path, topics: tuple[WantedTopic, ...], accept_data_loss: bool, *, stands: bool) -> int:
+def _run(
+    values: dict[str, str],
+    directory: Path,
+    topics: tuple[WantedTopic, ...],
+    accept_data_loss: bool,
+    *,
+    stands: bool,
+    journal: Path | None,
+) -> int:
     from oncelog.broker.settings.control import control_endpoint
     from oncelog.broker.settings.listeners import refusal
     from oncelog.broker.settings.load import load
@@ -139,12 +151,13 @@ def _run(values: dict[str, str], directory: Path, topics: tuple[WantedTopic, ...
     endpoint = control_endpoint(config.server.control_listener, config.server.control_token)
     if endpoint is None and stands:
         raise refusal("--clock virtual needs a control port, or nobody could move time: add --control PORT")
+    around = None if journal is None else _journaling(journal)
     if endpoint is None:
-        running = _plain(config, directory, topics, accept_data_loss)
+        running = _plain(config, directory, topics, accept_data_loss, around)
     else:
         from oncelog.broker.control.served import controlled
 
-        running = controlled(config, endpoint, directory, topics, stands=stands, accept_data_loss=accept_data_loss)
+        running = controlled(config, endpoint, directory, topics, stands=stands, accept_data_loss=accept_data_loss, inside=around)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         return runner.run(_serve(running, directory))
 
@@ -181,7 +194,9 @@ async def _serve(running: AbstractAsyncContextManager[Broker], directory: Path) 
 
 
 @contextlib.asynccontextmanager
-async def _plain(config: BrokerConfig, directory: Path, topics: tuple[WantedTopic, ...], accept_data_loss: bool) -> AsyncIterator[Broker]:
+async def _plain(
+    config: BrokerConfig, directory: Path, topics: tuple[WantedTopic, ...], accept_data_loss: bool, around: Around | None
+) -> AsyncIterator[Broker]:
     """A broker that serves within the block. Raises OSError, KafkaError."""
     from oncelog.broker.lifecycle import Broker
     from oncelog.broker.process.file_limits import claim
@@ -189,7 +204,7 @@ async def _plain(config: BrokerConfig, directory: Path, topics: tuple[WantedTopi
     from oncelog.storage.log.flush import ThreadFlusher
 
     flusher = ThreadFlusher(asyncio.get_running_loop())
-    broker = Broker(system_env(), directory, config, flusher, claim(), accept_data_loss=accept_data_loss, topics=topics)
+    broker = Broker(system_env(), directory, config, flusher, claim(), accept_data_loss=accept_data_loss, topics=topics, around=around)
     try:
         await broker.start()
     except BaseException:
@@ -197,6 +212,14 @@ async def _plain(config: BrokerConfig, directory: Path, topics: tuple[WantedTopi
         raise
     yield broker
     await broker.stop()
+
+
+def _journaling(path: Path) -> Around:
+    """Raises OSError."""
+    from oncelog.broker.journal.recorder import FileJournal, journaling
+    from oncelog.storage.env import SystemClock
+
+    return journaling(FileJournal(path, SystemClock().time_ms()))
 
 
 def _stop(stopping: asyncio.Event, number: signal.Signals) -> None:

@@ -10,7 +10,7 @@ import shutil
 import signal
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from oncelog.broker import lifecycle
 from oncelog.broker.control.server import ControlServer
@@ -22,6 +22,9 @@ from oncelog.broker.testkit.controlled import Controlled
 from oncelog.broker.topics.at_start import WantedTopic
 from oncelog.storage.env import Env, system_env
 from oncelog.storage.log.flush import ThreadFlusher
+
+if TYPE_CHECKING:
+    from oncelog.broker.lifecycle import Around
 
 LEFT_ALONE = "lost+found"  # a volume's own
 _POLL_SECONDS = 0.001
@@ -108,9 +111,11 @@ async def controlled(
     *,
     stands: bool,
     accept_data_loss: bool,
+    inside: Around | None = None,
 ) -> AsyncIterator[lifecycle.Broker]:
-    """A broker that serves within the block, and its control port. `stands`: time moves only there. Raises OSError, KafkaError."""
+    """A broker that serves within the block, and its control port. `stands`: time moves only there. `inside`: as of `Controlled`. Raises OSError, KafkaError."""
     served = ServedBroker(config, data_dir, claim(), TestClock(stands=stands), topics, accept_data_loss=accept_data_loss)
+    served.inside = inside
     server = ControlServer(served, endpoint)
     await server.start()
     try:

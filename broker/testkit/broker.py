@@ -140,6 +140,10 @@ class Broker:
         for one outside transactions. Raises LookupError for a topic that is not there."""
         return self._call(lambda: outcomes_of(self._life.running, topic))
 
+    def journal(self) -> list[dict[str, Any]]:
+        """What exactly-once depended on, request by request (`journal/entries.py`), since the latest reset; the newest 10,000."""
+        return self._call_or_here(lambda: list(self._life.journal.entries))
+
     def save(self, folder: Path | str) -> None:
         """Copy the data directory, as it is now, into `folder`: for `oncelog verify` and `oncelog log dump`. Raises OSError."""
         self._call(lambda: self._life.save(Path(folder)))

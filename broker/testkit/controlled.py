@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from oncelog.broker import lifecycle
 from oncelog.broker.context import BrokerContext
@@ -17,6 +17,9 @@ from oncelog.broker.testkit.clock import TestClock
 from oncelog.broker.testkit.crash_points import CrashPoints
 from oncelog.broker.testkit.watched_fs import WatchedFileSystem, Watchers
 from oncelog.storage.env import FileSystem
+
+if TYPE_CHECKING:
+    from oncelog.broker.lifecycle import Around
 
 _SHORTEST_STEP_MS = 1.0
 
@@ -32,6 +35,7 @@ class Controlled(ABC):
         """`die` is what an armed crash point does."""
         self.clock = clock
         self.broker: lifecycle.Broker | None = None
+        self.inside: Around | None = None  # what is to stand between the faults and the handlers
         self.faults = Faults(clock)
         self.crash_points = CrashPoints(die)
         self.counts = RequestCounts()
@@ -80,6 +84,8 @@ class Controlled(ABC):
 
     def around(self, handler: Handles, context: BrokerContext) -> Handles:
         """What `lifecycle.Broker` is to put between connections and handlers."""
+        if self.inside is not None:
+            handler = self.inside(handler, context)
         self._handlers = handler, FaultyHandler(handler, self.faults, lambda id: _name_of(context, id))
         self._counting = CountingHandler(handler, self.counts)
         self._armed_or_not()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from oncelog.broker import lifecycle
+from oncelog.broker.journal.recorder import MemoryJournal, journaling
 from oncelog.broker.settings.broker import BrokerConfig
 from oncelog.broker.settings.load import load
 from oncelog.broker.testkit.clock import TestClock
@@ -42,6 +43,8 @@ class Life(Controlled):
         self._folder = IN_MEMORY if folder is None else folder
         self._settings = {"listeners": "PLAINTEXT://127.0.0.1:0", **DEFAULTS, **settings}
         self._flusher: LoopFlusher | None = None
+        self.journal = MemoryJournal()
+        self.inside = journaling(self.journal)
         self.down = threading.Event()
         self.down.set()
 
@@ -113,6 +116,7 @@ class Life(Controlled):
         self.drop()
         self.crash_points.disarm()
         self.faults.clear()
+        self.journal.entries.clear()
         if self.memory is not None:
             self.memory.clear()
         elif self._folder.exists():

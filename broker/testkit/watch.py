@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import Any
 
 from oncelog.broker.faults.engine import NeverHit
+from oncelog.broker.journal.check import check
+from oncelog.broker.journal.story import fenced
 from oncelog.broker.testkit.broker import Broker
 from oncelog.broker.testkit.process import Process
 
@@ -67,6 +69,10 @@ def _of_broker(broker: Broker) -> Iterator[str]:
     else:
         yield "open transactions:" if transactions else "open transactions: none"
         yield from (f"  {_transaction(id, told)}" for id, told in transactions.items())
+    entries = broker.journal()
+    for title, lines in (("fenced", list(fenced(entries))), ("contradictions in the journal", check(entries))):
+        yield f"{title}:" if lines else f"{title}: none"
+        yield from (f"  {line}" for line in lines)
     rules = broker.faults.list()
     yield "rules:" if rules else "rules: none"
     yield from (f"  {_rule(each)}" for each in rules)

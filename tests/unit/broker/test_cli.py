@@ -19,6 +19,7 @@ COMMANDS = (
     "txn",
     "fault",
     "doctor",
+    "journal",
     "verify",
     "graduate",
     "log",

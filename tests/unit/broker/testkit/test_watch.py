@@ -22,7 +22,7 @@ def test_lines_are_kept_from_begin_to_end_and_levels_are_as_before() -> None:
         LOGGER.getChild("x").warning("second")
     (begin, line) = one.told().split("\nlog lines:\n")
     assert line.endswith("INFO    oncelog.x first")
-    assert begin.endswith("open transactions: none\nrules: none")
+    assert begin.endswith("open transactions: none\nfenced: none\ncontradictions in the journal: none\nrules: none")
     assert (LOGGER.level, LOGGER.handlers) == before
 
 
