@@ -113,7 +113,7 @@ async def controlled(
     accept_data_loss: bool,
     inside: Around | None = None,
 ) -> AsyncIterator[lifecycle.Broker]:
-    """A broker that serves within the block, and its control port. `stands`: time moves only there. `inside`: as of `Controlled`. Raises OSError, KafkaError."""
+    """A broker that serves within the block, and its control port. `stands`: time moves only there. Raises OSError, KafkaError."""
     served = ServedBroker(config, data_dir, claim(), TestClock(stands=stands), topics, accept_data_loss=accept_data_loss)
     served.inside = inside
     server = ControlServer(served, endpoint)
