@@ -31,7 +31,8 @@ stored (`whole_batches.py`), long answers from the file itself (`stored_records.
 
 A segment that a read comes upon in doubt, because its batches are damaged, its indexes lie or its aborted transactions were never compared
 with their markers, is looked at and mended by another thread, in a copy that then takes its place (`mending.py`, `segment_draft.py`). Who
-needs it meanwhile waits as for new data; appends go on in a new segment. What mending means stands in `storage/recovery/`.
+needs it meanwhile waits as for new data; appends go on in a new segment. In a short log aborted transactions are compared at once. What
+mending means stands in `storage/recovery/`.
 
 What a crash may leave: bytes behind the durable end, whole, torn or none, in any order; indexes, snapshots and leader epochs that end
 earlier than the data, or are torn; a file replaced by half (`swap.py`, whose names tell how far it went). Never: a hole below the durable

@@ -324,3 +324,17 @@ def test_a_segment_that_was_rolled_meanwhile_keeps_what_was_appended() -> None:
     assert offsets(log) == [*known, end, end + 1, end + 2]
     kit.kill_and_start()
     assert offsets(kit.log) == [*known, end, end + 1, end + 2]
+
+
+@slots
+def test_short_logs_have_their_aborted_transactions_compared_at_once(slot: int) -> None:
+    kit, fs, flusher = filled()
+    known = offsets(kit.log, 1)
+    kit.restart()
+    log, segment = kit.log, kit.log.segments[slot]
+    fs.unlink(kit.folder / "oncelog.txnindexes")
+    data = log.reader.read(segment.base_offset, 1 << 20, 1, True, 1 << 30, patient=True)
+    assert data.records
+    assert data.aborted
+    assert offsets(log, 1) == known
+    assert not flusher.set_aside
