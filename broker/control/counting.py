@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -40,45 +41,56 @@ class RequestCounts:
 
 
 class CountingHandler:
-    """Answers frames as `handler` does."""
+    """Answers frames as the handler does that is in `use`."""
+
+    handle: Callable[..., Reply[Sent]]
 
     def __init__(self, handler: Handles, counts: RequestCounts) -> None:
         self.clock = handler.clock
-        self.handler = handler
         self._counts = counts
-        self._by_key = counts.by_key
+        self.use(handler)
+
+    def use(self, handler: Handles) -> None:
+        """From the next request on."""
+        self.handler = handler
+        self.handle = _counted(handler.handle, self._counts)
 
     def log_failure(self, connection: Connection, error: BaseException) -> None:
         self.handler.log_failure(connection, error)
 
-    def handle(self, frame: memoryview, connection: Connection) -> Reply[Sent]:
+
+def _counted(handle: Callable[[memoryview, Connection], Reply[Sent]], counts: RequestCounts) -> Callable[..., Reply[Sent]]:
+    """`handle`, counted; a function and no method, as every request passes here."""
+    by_key = counts.by_key
+
+    def counted(frame: memoryview, connection: Connection) -> Reply[Sent]:
         if connection.sasl is not None and connection.sasl.takes_tokens:
-            return self.handler.handle(frame, connection)  # no request
-        self._counts.bytes += len(frame)
+            return handle(frame, connection)  # no request
+        counts.bytes += len(frame)
         try:
             key = frame[1]  # no key of Kafka's needs the byte before
-            self._by_key[key] = count = self._by_key[key] + 1
+            by_key[key] = count = by_key[key] + 1
             if count % TIMED:
-                return self.handler.handle(frame, connection)
-            return self._timed(key, frame, connection)
+                return handle(frame, connection)
+            begin = time.perf_counter()
+            reply = handle(frame, connection)
+            if isinstance(reply, Deferred):
+                reply.when_done(partial(_took, counts, key, begin))
+            else:
+                _took(counts, key, begin)
+            return reply
         except (CloseConnection, MalformedRequest):
-            self._by_key[key] -= 1
-            self._counts.refused += 1
+            by_key[key] -= 1
+            counts.refused += 1
             raise
         except IndexError:
             if len(frame) > 1:
                 raise
-            self._counts.refused += 1
-            return self.handler.handle(frame, connection)  # which refuses it
+            counts.refused += 1
+            return handle(frame, connection)  # which refuses it
 
-    def _timed(self, key: int, frame: memoryview, connection: Connection) -> Reply[Sent]:
-        begin = time.perf_counter()
-        reply = self.handler.handle(frame, connection)
-        if isinstance(reply, Deferred):
-            reply.when_done(partial(self._took, key, begin))
-        else:
-            self._took(key, begin)
-        return reply
+    return counted
 
-    def _took(self, key: int, begin: float, _done: Deferred[Sent] | None = None) -> None:
-        self._counts.latencies.setdefault(key, Latencies()).add(time.perf_counter() - begin)
+
+def _took(counts: RequestCounts, key: int, begin: float, _done: Deferred[Sent] | None = None) -> None:
+    counts.latencies.setdefault(key, Latencies()).add(time.perf_counter() - begin)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 from oncelog.broker.settings.listeners import refusal
 
@@ -28,6 +27,8 @@ def control_endpoint(listener: str, token: str | None) -> ControlEndpoint | None
     """None for an empty `listener`. Raises KafkaError(INVALID_CONFIG)."""
     if not listener:
         return None
+    from urllib.parse import urlsplit  # a plain start does without
+
     try:
         url = urlsplit(listener)
         host, port = url.hostname, url.port

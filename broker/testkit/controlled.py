@@ -102,7 +102,7 @@ class Controlled(ABC):
         if self._fs is not None:
             self._fs.watcher = self.watcher if self.watcher.watches else None
         if self._counting is not None and self._handlers is not None:
-            self._counting.handler = self._handlers[bool(self.faults.rules)]
+            self._counting.use(self._handlers[bool(self.faults.rules)])
 
 
 def _name_of(context: BrokerContext, topic_id: Any) -> str | None:

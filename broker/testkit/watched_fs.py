@@ -108,8 +108,10 @@ class WatchedFile:
         return self._file.pread(size, offset)
 
     def pwrite(self, buffers: Sequence[Buffer], offset: int) -> int:
-        self._fs.check()
-        watcher = self._fs.watcher
+        fs = self._fs
+        if fs.dead:
+            fs.check()
+        watcher = fs.watcher
         if watcher is None:
             return self._file.pwrite(buffers, offset)
         data = b"".join(buffers)
@@ -151,17 +153,17 @@ class WatchedFileSystem:
 
     def __init__(self, fs: FileSystem) -> None:
         self._fs = fs
-        self._dead = False
+        self.dead = False
         self.watcher: Watcher | None = None
         self.syncs = 0
         self.counting = threading.Lock()
 
     def die(self) -> None:
-        self._dead = True
+        self.dead = True
 
     def check(self) -> None:
         """Raises OSError(EBADF) after `die`."""
-        if self._dead:
+        if self.dead:
             raise OSError(errno.EBADF, "this process has died")
 
     # -- what is told
