@@ -16,14 +16,16 @@ class TestClock:
     def __init__(self, *, stands: bool = False) -> None:
         self.stands = stands
         self._moved_ns, self._moved_ms = 0, 0.0
-        self._time_ns = time.time_ns()
-        self._monotonic_ms = time.monotonic() * 1000
+        self._time_ns, self._monotonic = time.time_ns, time.monotonic  # asked for every request
+        if stands:
+            ns, seconds = time.time_ns(), time.monotonic()
+            self._time_ns, self._monotonic = lambda: ns, lambda: seconds
 
     def time_ms(self) -> int:
-        return ((self._time_ns if self.stands else time.time_ns()) + self._moved_ns) // 1_000_000
+        return (self._time_ns() + self._moved_ns) // 1_000_000
 
     def monotonic_ms(self) -> float:
-        return (self._monotonic_ms if self.stands else time.monotonic() * 1000) + self._moved_ms
+        return self._monotonic() * 1000 + self._moved_ms
 
     def move(self, by_ms: float) -> None:
         self._moved_ns += round(by_ms * 1_000_000)
