@@ -261,6 +261,14 @@ class LogConfig:
         topic="flush.on.ack",
         ours=True,
     )
+    journal_bytes: int = option(
+        "oncelog.journal.bytes",
+        INT,
+        64 << 20,
+        "Size of the journal, where one fdatasync covers small batches of many partitions; 0: every log is synced on its own.",
+        at_least=0,
+        ours=True,
+    )
     retention_check_interval_ms: int = option(
         "log.retention.check.interval.ms",
         LONG,

@@ -36,9 +36,12 @@ from oncelog.storage.files.descriptors import DEFAULT_LIMIT, Descriptors
 from oncelog.storage.files.metadata_store import FILE_NAME as METADATA
 from oncelog.storage.files.metadata_store import MetadataStore, storage_error
 from oncelog.storage.files.twin_file import stood
+from oncelog.storage.journal.journal import Journal
+from oncelog.storage.journal.replay import FoundJournal, JournaledBatches, clear_journal, find_journal
 from oncelog.storage.log.flush import Flusher, ThreadFlusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.recovery.opening import Remembered, new_log, open_log
+from oncelog.storage.recovery.remembered import Checkpointed
 from oncelog.storage.upkeep.chores import Chores
 
 Done = Callable[[KafkaError | None], None]
@@ -80,6 +83,7 @@ class LogManager:
         self.offload = flusher.offload if isinstance(flusher, ThreadFlusher) else None
         self.folders = PartitionFolders(env, data_dir, self.offload)
         self.topic_files = TopicFiles(env.fs, self.folders.of, self.topics.spare, self.offload)
+        self.journal = Journal(env, data_dir, flusher, defaults.journal_bytes)
         self._configs: dict[str, LogConfig] = {}
         self.chores = Chores(self)
         self._clean = False
@@ -112,6 +116,7 @@ class LogManager:
         if tell_checkpoints(fs, self.data_dir, checkpointed, stood=had_metadata, is_here=self.topics.has_partition):
             self.chores.segment_sealed()  # have them written soon
         self.folders.look()
+        journal = self._find_journal(checkpointed)
         known = []
         syncs: list[Callable[[], None]] = []
         for topic in self.topics.all():
@@ -120,11 +125,21 @@ class LogManager:
                 remembered = checkpointed.of(tp)
                 known.append(tp)
                 if tp in self.folders or max(remembered.high_watermark, remembered.log_start) > 0:
-                    self._open(tp, topic, remembered, syncs)
+                    self._open(tp, topic, remembered, syncs, journal.of(topic.topic_id.bytes, partition))
         sync_all(fs, self.data_dir, syncs)
+        clear_journal(fs, self.data_dir, keep=bool(journal.damaged))
         self.folders.report_unknown(known)
 
-    def _open(self, tp: TopicPartition, topic: Topic, remembered: Remembered, syncs: list[Callable[[], None]]) -> None:
+    def _find_journal(self, checkpointed: Checkpointed) -> FoundJournal:
+        """After an orderly stop nothing is wanted of it, and neither where another has written since: its checkpoints lack our CRC."""
+        written = (checkpointed.points, checkpointed.starts, checkpointed.watermarks)
+        if self._clean or any(one is not None and not one.vouched for one in written):
+            return FoundJournal({})
+        return find_journal(self.env.fs, self.data_dir)
+
+    def _open(
+        self, tp: TopicPartition, topic: Topic, remembered: Remembered, syncs: list[Callable[[], None]], journaled: JournaledBatches
+    ) -> None:
         """A log that was written to before; what it has to wait for comes to `syncs`."""
         exists = tp in self.folders
         if not exists:
@@ -133,11 +148,10 @@ class LogManager:
         else:
             self.folders.check_topic_id(tp, topic.topic_id)
         folder, config = self.folders.path(tp), self.config_of(topic.name)
-        log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered, syncs)
+        log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered, syncs, journaled)
         if not exists:
             log.durability.unsynced_folders += [folder, self.data_dir]
-        log.durability.on_sealed = self.chores.segment_sealed
-        self._logs[tp] = log
+        self._take_in(tp, log)
         self.registry.has_leader_epoch(tp, log.leader_epoch)
 
     def stop(self) -> None:
@@ -145,6 +159,7 @@ class LogManager:
         self._stopped = True
         self.chores.close()
         self.flusher.close()
+        self.journal.settle()
         self.folders.rename_all()
         clean = close_logs(self.env.fs, self.data_dir, self.logs())
         self.descriptors.close()
@@ -152,6 +167,7 @@ class LogManager:
             self.chores.write_checkpoints(everything=True)
             self.topic_files.settle()
             if clean:
+                clear_journal(self.env.fs, self.data_dir, keep=False)
                 checkpoints.write_clean_marker(self.env.fs, self.data_dir / checkpoints.CLEAN_MARKER)
         except OSError as error:
             _log.error("checkpoints not written error=%s", error)
@@ -176,9 +192,13 @@ class LogManager:
         folder, config = self.folders.path(tp), self.config_of(topic.name)
         log = new_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher)
         log.before_first_write = partial(self._make_folder, tp, topic)
-        log.durability.on_sealed = self.chores.segment_sealed
-        self._logs[tp] = log
+        self._take_in(tp, log)
         return log
+
+    def _take_in(self, tp: TopicPartition, log: Log) -> None:
+        log.durability.on_sealed = self.chores.segment_sealed
+        log.durability.use_journal(self.journal)
+        self._logs[tp] = log
 
     def _make_folder(self, tp: TopicPartition, topic: Topic) -> None:
         """Raises OSError."""
@@ -345,6 +365,7 @@ class LogManager:
         for log in self._logs_of(topic):
             del self._logs[log.topic_partition]
             self.chores.topic_deleted(log)
+            self.journal.forget(log.durability)
             log.close_files()
             log.retire("the topic was deleted")
         for listener in self.on_topic_deleted:
@@ -377,6 +398,7 @@ class LogManager:
 
     def maintenance(self, now_ms: int) -> None:
         """One small piece of periodic work: checkpoints, expiry, retention, deletion, cleaning."""
+        self.journal.tend()
         self.chores.run(now_ms)
 
     @property

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from oncelog.storage.env import File, FileSystem
+from oncelog.storage.env import FileSystem
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,6 +31,13 @@ Offload = Callable[[Callable[[], None]], "Future[None]"]
 _log = logging.getLogger(__name__)
 
 
+class Syncable(Protocol):
+    """An open file, or what is to be written to one and synced with it."""
+
+    def datasync(self) -> None:
+        """Raises OSError."""
+
+
 @dataclass(slots=True)
 class FlushJob:
     """What makes a log durable up to `end_offset`: first `run`, which acknowledgements wait for, then `tidy`, which nobody does.
@@ -40,7 +47,7 @@ class FlushJob:
 
     fs: FileSystem
     end_offset: int
-    files: Sequence[File]
+    files: Sequence[Syncable]
     pinned: Sequence[str]
     folders: Sequence[Path] = ()
     actions: Sequence[Callable[[], None]] = ()

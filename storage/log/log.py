@@ -213,7 +213,7 @@ class Log:
 
     def appended(self) -> None:
         if self.config.flush_on_ack:
-            self.durability.request()
+            self.durability.ask()
             return
         self._advance_high_watermark(self.log_end_offset)
         if self.log_end_offset - self.durability.durable_end >= self.config.flush_messages or self.durability.has_writes:
@@ -369,6 +369,8 @@ class Log:
 
     def _settle_files(self) -> None:
         self.flush()
+        if self.durability.holds_back:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the newest batches of {self.topic_partition} are in the journal only")
         active = self.segments.active
         try:
             active.trim()

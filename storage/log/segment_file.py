@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from oncelog.protocol.records import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
 from oncelog.storage.env import Buffer
@@ -21,10 +22,20 @@ def file_name(offset: int, suffix: str) -> str:
     return f"{offset:020d}{suffix}"
 
 
-class SegmentFile:
-    """`size` is the length of the `.log` that holds whole batches; bytes behind it do not count."""
+class Ahead(Protocol):
+    """Who knows of what is appended before the file does (`durability.py`)."""
 
-    __slots__ = ("_allocated", "base_offset", "descriptors", "folder", "log_path", "size")
+    def take(self, segment: SegmentFile, batch: Buffer, last_offset: int) -> bytes | None:
+        """`batch`, to be held until it may go to the file; None: it goes there now. Raises OSError."""
+
+
+class SegmentFile:
+    """`size` is the length of the `.log` that holds whole batches; bytes behind it do not count.
+
+    `held`: the last batches, which are not in the file yet; whoever reads finds them where they will be.
+    """
+
+    __slots__ = ("_allocated", "_held_bytes", "ahead", "base_offset", "descriptors", "folder", "held", "log_path", "size")
 
     def __init__(self, descriptors: Descriptors, folder: Path, base_offset: int, size: int) -> None:
         self.descriptors = descriptors
@@ -33,6 +44,9 @@ class SegmentFile:
         self.size = size
         self.log_path = f"{folder}/{base_offset:020d}.log"
         self._allocated = 0  # reserved on disk, ahead of the writer
+        self.ahead: Ahead | None = None
+        self.held: list[bytes] = []
+        self._held_bytes = 0
 
     def path(self, suffix: str) -> Path:
         return self.folder / file_name(self.base_offset, suffix)
@@ -43,7 +57,16 @@ class SegmentFile:
     # -- reading
 
     def read_at(self, position: int, size: int) -> bytes:
+        if self.held and position + size > self.size - self._held_bytes:
+            return self._read_held(position, size)
         return self.descriptors.get(self.log_path).pread(max(0, min(size, self.size - position)), position)
+
+    def _read_held(self, position: int, size: int) -> bytes:
+        begin = self.size - self._held_bytes
+        stored = self.descriptors.get(self.log_path).pread(begin - position, position) if position < begin else b""
+        if len(stored) < begin - position:
+            return stored
+        return stored + b"".join(self.held)[max(position - begin, 0) : max(position + size - begin, 0)]
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         """(position, header) of the batches from `position`; ends at the first bytes that cannot be one."""
@@ -83,6 +106,11 @@ class SegmentFile:
     def write(self, batch: Buffer, limit_bytes: int) -> int:
         """Put one batch at the end; its position. `limit_bytes`: the file will hardly grow beyond. Raises OSError, then it is as before."""
         position = self.size
+        self._write(batch, position, limit_bytes)
+        self.size = position + len(batch)
+        return position
+
+    def _write(self, batch: Buffer, position: int, limit_bytes: int) -> None:
         end = position + len(batch)
         file = self.descriptors.get(self.log_path)
         if end > self._allocated and end > _PREALLOCATE_FROM:
@@ -94,8 +122,24 @@ class SegmentFile:
             file.truncate(position)
             self._allocated = 0
             raise
-        self.size = end
+
+    def hold(self, batch: bytes) -> int:
+        """One batch at the end, which is to be put down later; its position."""
+        position = self.size
+        self.held.append(batch)
+        self._held_bytes += len(batch)
+        self.size = position + len(batch)
         return position
+
+    def put_down(self, keep: int = 0, limit_bytes: int = 0) -> None:
+        """Write what is held, but for the last `keep`. Raises OSError, then all of it is held as before."""
+        batches = self.held[: len(self.held) - keep]
+        if not batches:
+            return
+        data = batches[0] if len(batches) == 1 else b"".join(batches)
+        self._write(data, self.size - self._held_bytes, limit_bytes)
+        self._held_bytes -= len(data)
+        del self.held[: len(batches)]
 
     def truncate(self, size: int) -> None:
         """Cut the `.log`, and the space reserved behind it. Raises OSError."""
@@ -131,6 +175,11 @@ class SegmentFile:
         file = self.descriptors.get(self.log_path)
         file.pwrite([data], position)
         file.datasync()
+
+    def write_over(self, position: int, data: bytes) -> None:
+        """Put bytes where others stand, or behind the last ones; not synced. Raises OSError."""
+        self.descriptors.get(self.log_path).pwrite([data], position)
+        self.size = max(self.size, position + len(data))
 
     def rewrite(self, pieces: Sequence[tuple[int, int] | bytes]) -> None:
         """Replace the `.log` by ranges of its bytes and others; atomic. Raises OSError."""

@@ -36,7 +36,7 @@ def records(
 ) -> tuple[bytes | StoredRecords, int]:
     """As `read`, but what is longer than `in_memory` bytes stays in the file. Raises OSError, DamagedSegment."""
     limit = min(position + max_bytes, end_position)
-    hold = not segment.descriptors.pins_are_many
+    hold = not segment.descriptors.pins_are_many and not segment.held
     if limit - position > in_memory:
         found = _find_end(segment, position, limit) if hold and (position >= segment.trusted_from or limit <= segment.walked_to) else None
         if found is not None:

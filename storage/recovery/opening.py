@@ -22,6 +22,7 @@ from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.files.leader_epochs import LeaderEpochs
 from oncelog.storage.files.txn_index import AbortedTxn, parse_aborted
+from oncelog.storage.journal.replay import NOTHING, JournaledBatches
 from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.flush import Flusher
 from oncelog.storage.log.log import Log
@@ -70,8 +71,9 @@ def open_log(
     flusher: Flusher,
     remembered: Remembered,
     syncs: list[Callable[[], None]] | None = None,
+    journaled: JournaledBatches = NOTHING,
 ) -> Log:
-    """The log in `folder`, checked as far as needed. Raises OSError.
+    """The log in `folder`, checked as far as needed; what it lacks of `journaled` is put back. Raises OSError.
 
     What recovered bytes need to count as durable is put into `syncs`, to be called before anybody is served, or made up for by a sync of
     the volume; without it that is done here.
@@ -91,7 +93,9 @@ def open_log(
     first = remembered.log_start if lost_files and remembered.known_start < 0 else remembered.known_start
     if 0 <= first < segments[0].base_offset:
         missing.append((first, segments[0].base_offset))
-    end, checked = _check(segments, orphans, remembered, topic_partition, known, missing, gaps_expected=config.compact, fs=fs)
+    end, checked = _check(
+        segments, orphans, remembered, topic_partition, known, missing, gaps_expected=config.compact, fs=fs, journaled=journaled
+    )
     if not any(name.endswith(SWAP) for name in found):  # of a segment that had to give way indexes may be left
         missing += _of_lost_logs(lost_logs, segments, missing)
     if remembered.known_end > end:
@@ -235,6 +239,7 @@ def _check(
     *,
     gaps_expected: bool,
     fs: FileSystem,
+    journaled: JournaledBatches,
 ) -> tuple[int, bool]:
     """(log end, was anything checked in full). Compaction leaves gaps, so there they mean nothing, unless the file itself tells of a loss;
     others are put into `missing`."""
@@ -271,7 +276,8 @@ def _check(
             continue
         told = last_told(segment)
         tail = _trusted_tail(segment) if remembered.clean else None  # after a kill both indexes are built again in any case
-        full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail, markers=markers)
+        behind = journaled.below(segments[slot + 1].base_offset) if slot + 1 < len(segments) else journaled
+        full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail, markers=markers, journaled=behind)
         checked |= tail is None and segment.size > 0
         resumed = segments[slot + 1].base_offset if slot + 1 < len(segments) else full_end
         lost = full_end <= told < resumed or segment.was_cut or not gaps_expected

@@ -17,6 +17,7 @@ from struct import Struct
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, parse_header
+from oncelog.storage.journal.replay import NOTHING, JournaledBatches
 from oncelog.storage.log.index_draft import IndexDraft
 from oncelog.storage.log.segment import MAX_RELATIVE_OFFSET, Segment
 from oncelog.storage.recovery.lost_markers import Hole
@@ -62,11 +63,14 @@ def check_segment(
     tail: tuple[int, int] | None,
     markers: Callable[[Segment, Sequence[Hole]], Sequence[Sequence[bytes]]],
     following: int = -1,
+    journaled: JournaledBatches = NOTHING,
 ) -> int:
     """The offset behind the last good batch; the `.log` holds nothing but good batches afterwards.
 
     `markers` tells which transaction markers stood in bytes that have to be taken out (`lost_markers.py`), or at the end of the file if
     that is to reach to the offset `following`.
+
+    Where a batch is not whole that `journaled` has, or none follows though that has one, it is written again (not synced).
 
     With `tail` = (position, last offset) of a batch known to be right only what follows is read, else everything, and the indexes are
     built again. Raises OSError.
@@ -82,13 +86,18 @@ def check_segment(
             walk.next_offset, walk.epoch = known.base_offset, known.partition_leader_epoch
     begin = segment.trusted_from = position
     good = IndexDraft(segment.base_offset, segment.index_interval_bytes)
-    while position < size:
-        position = _walk_on(walk, position, good)
-        if position >= size:
-            break
-        header = _good_batch(walk, position)
+    put_back_at = -1
+    while True:
+        if position < size:
+            position = _walk_on(walk, position, good)
+        header = _good_batch(walk, position) if position < size else None
         if header is None:
-            stop = _find_good(walk, position + 1)
+            stop = _find_good(walk, position + 1) if position < size else None
+            if position > put_back_at and _put_back(walk, position, stop, journaled):
+                put_back_at, size = position, segment.size
+                continue
+            if position >= size:
+                break
             header = _mend(walk, position, stop if stop is not None else size, durable, clean=clean)
         if header is None:
             if stop is not None and not clean and parse_header(segment.read_at(stop, HEADER_SIZE)).base_offset >= durable:
@@ -179,6 +188,20 @@ def _epoch_fits(walk: _Walk, position: int, header: BatchHeader) -> bool:
     following = walk.segment.read_at(position + header.size_bytes, HEADER_SIZE)
     new = known == epochs.latest < header.partition_leader_epoch
     return new and len(following) == HEADER_SIZE and parse_header(following).partition_leader_epoch == header.partition_leader_epoch
+
+
+def _put_back(walk: _Walk, position: int, stop: int | None, journaled: JournaledBatches) -> bool:
+    """Write what the journal has from the expected offset on, up to `stop`, where a good batch stands. Raises OSError."""
+    segment = walk.segment
+    highest = segment.base_offset + MAX_RELATIVE_OFFSET
+    data = journaled.run(walk.next_offset, highest, stop - position if stop is not None else _CHUNK)
+    if not data:
+        return False
+    segment.write_over(position, data)
+    _log.info(
+        "put back from the journal segment=%s position=%d offset=%d bytes=%d", segment.log_path, position, walk.next_offset, len(data)
+    )
+    return True
 
 
 def _crc_holds(segment: Segment, position: int, size: int, crc: int) -> bool:

@@ -23,6 +23,7 @@ from oncelog.storage.audit.verify import verify
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env
+from oncelog.storage.journal.journal import LEAST_BYTES
 from oncelog.storage.log.log import Log
 from oncelog.storage.upkeep.retention import delete_records
 from support.inline import SeededRandom, delete_topic
@@ -118,6 +119,8 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
+        self.journal_bytes = LEAST_BYTES if seed % 4 else 0
+        self.segment_bytes = str((1_500, 6_000, 30_000)[seed % 3])  # a batch behind a roll passes the journal by
         self.clock = TickingClock()
         self.fs = SimFileSystem(seed, now_ms=self.clock.time_ms)
         self.env = Env(self.clock, SeededRandom(seed), self.fs, "first")
@@ -134,9 +137,11 @@ class World:
 
     def start(self) -> LogManager:
         self.flusher.forget()
-        self.manager = LogManager(self.env, DATA, LogConfig(), self.flusher)
+        self.manager = LogManager(self.env, DATA, LogConfig(journal_bytes=self.journal_bytes), self.flusher)
         self.manager.start()
         self.manager.maintenance(self.clock.now_ms)
+        if self.chance.random() < 0.9:  # the journal is made
+            self.flusher.flush()
         return self.manager
 
     def log(self, partition: Partition) -> Log:
@@ -227,7 +232,8 @@ class World:
         self.topics_made += 1
         name = f"t{self.topics_made}"
         self.unsure_topics.add(name)
-        topic = self.manager.create_topic(name, 1, COMPACT if compact else SMALL)
+        configs = {**(COMPACT if compact else SMALL), "internal.segment.bytes": self.segment_bytes}
+        topic = self.manager.create_topic(name, 1, configs)
         self.unsure_topics.discard(name)
         self.topic_ids[name] = topic.topic_id
         place = TopicPartition(name, 0)
