@@ -231,6 +231,10 @@ class CoordinatorRuntime(Generic[S]):
         """Call back, at once or later on the loop's thread, when `position` is on disk; with the error when it never will be."""
         self.log(position.partition).when_durable(position.offset, callback)
 
+    def in_order(self, position: LogPosition) -> bool:
+        """Markers that are appended from now on, to any log, can not be on disk before `position` is (`Durability.in_order`)."""
+        return self.log(position.partition).in_order
+
     def sync(self, partition: int) -> None:
         """Return when everything in the partition's log is on disk (start-up only: it waits). Raises KafkaError."""
         log = self.log(partition)

@@ -1,7 +1,8 @@
 """The marker phase: a decided transaction is carried to its partitions and completed.
 
-Prepare is durable when this begins. All markers and the Complete record are then written, in that order, and whoever asked is told
-when all of it is durable, so that the next transaction never meets the last one. Until then the id is pending (51 to everybody).
+No marker may be on disk without the Prepare. Where the journal sees to that all markers and the Complete record are written at once, in
+that order, else as soon as Prepare is durable. Whoever asked is told when all of it is durable, so that the next transaction never meets
+the last one. Until then the id is pending (51 to everybody).
 The markers of a transaction over many partitions are written in several turns; a start, which serves nobody yet, writes them at once.
 A partition that cannot take its marker now does not change the decision: the client is told, and delivery goes on by a timer.
 """
@@ -29,11 +30,25 @@ _log = logging.getLogger(__name__)
 class _Ending:
     """One transaction between its Prepare and its Complete record being durable."""
 
-    __slots__ = ("a_turn", "look_since_ms", "lost", "outstanding", "refused", "remaining", "retry_ms", "settle", "settled")
+    __slots__ = (
+        "a_turn",
+        "decided",
+        "done",
+        "look_since_ms",
+        "lost",
+        "outstanding",
+        "refused",
+        "remaining",
+        "retry_ms",
+        "settle",
+        "settled",
+    )
 
     def __init__(self, settle: Callable[[KafkaError | None], None], look_since_ms: int | None, a_turn: int | None) -> None:
         self.settle = settle
         self.settled = False
+        self.decided: bool | None = None  # is the Prepare durable? False: it never will be
+        self.done = False  # to be told once it is
         self.look_since_ms = look_since_ms
         self.a_turn = a_turn
         self.retry_ms = RETRY_MS
@@ -43,7 +58,9 @@ class _Ending:
         self.lost = False
 
     def tell(self, error: KafkaError | None) -> None:
-        if not self.settled:
+        if error is None and not self.decided:
+            self.done = True
+        elif not self.settled:
             self.settled = True
             self.settle(error)
 
@@ -90,21 +107,34 @@ class MarkerPhase:
         )
         ending.remaining = markers_of(txn)
 
+        ahead = prepared_at is not None and self._runtime.in_order(prepared_at)
+
         def decided(error: KafkaError | None) -> None:
-            if error is None and ending.a_turn is not None and len(ending.remaining) > ending.a_turn:
-                self._next_turn(transactional_id, ending)  # what was decided for so many has taken its time
-            elif error is None:
-                self._advance(transactional_id, ending)
-            else:  # the log is offline: what became of the decision is known after a restart
+            ending.decided = error is None
+            if error is not None:  # the log is offline: what became of the decision is known after a restart
                 _log.error("transaction undecided transactional_id=%s error=%s", transactional_id, error)
                 ending.tell(error)
+            elif not ahead:
+                self._begin_writing(transactional_id, ending)
+            elif ending.done:
+                ending.tell(None)
 
         if prepared_at is None:
             decided(None)
+            return
+        self._runtime.when_durable(prepared_at, decided)
+        if ahead:
+            self._begin_writing(transactional_id, ending)
+
+    def _begin_writing(self, transactional_id: str, ending: _Ending) -> None:
+        if ending.a_turn is not None and len(ending.remaining) > ending.a_turn:
+            self._next_turn(transactional_id, ending)  # what was decided for so many has taken its time
         else:
-            self._runtime.when_durable(prepared_at, decided)
+            self._advance(transactional_id, ending)
 
     def _advance(self, transactional_id: str, ending: _Ending) -> None:
+        if ending.decided is False:
+            return
         now_ms = self._runtime.now_ms()
         markers = ending.remaining[: ending.a_turn]
         ending.remaining = ending.remaining[len(markers) :]

@@ -96,6 +96,7 @@ def find_journal(fs: FileSystem, data_dir: Path) -> FoundJournal:
     problems = []
     for name in JOURNAL_FILES:
         try:
+            _sync(fs, data_dir / name)
             files[name] = fs.read(data_dir / name)
         except FileNotFoundError:
             continue
@@ -108,6 +109,15 @@ def find_journal(fs: FileSystem, data_dir: Path) -> FoundJournal:
     if len(found):
         _log.info("journal replayed folder=%s batches=%d", data_dir, len(found))
     return found
+
+
+def _sync(fs: FileSystem, path: Path) -> None:
+    """A frame of a killed process may not be on disk: no log may get there before it. Raises OSError."""
+    file = fs.open(path)
+    try:
+        file.datasync()
+    finally:
+        file.close()
 
 
 def clear_journal(fs: FileSystem, data_dir: Path, *, keep: bool) -> None:

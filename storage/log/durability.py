@@ -140,8 +140,8 @@ class Durability:
             self._straight_end = end
             self.ask = self.request
             gate = self._held[-1].gate if self._held else 0
-            if not gate and batch[_ATTRIBUTES_AT] & _CONTROL:  # nobody may find a marker whose decision is lost
-                gate = journal.last_of_all(self)
+            if batch[_ATTRIBUTES_AT] & _CONTROL:  # nobody may find a marker whose decision is lost
+                gate = max(gate, journal.last_of_all(self))
             if not gate:
                 return None
             data = bytes(batch)
@@ -156,8 +156,8 @@ class Durability:
 
     @property
     def in_order(self) -> bool:
-        """Everything that is not on disk yet is in the journal, and stands there in the order of all appends to all logs."""
-        return self.durable_end >= self._straight_end and not self.unsynced_folders
+        """Everything that is not on disk yet is in the journal: no marker of any log that is appended later comes to disk before it."""
+        return self._journal is not None and self.durable_end >= self._straight_end and not self.unsynced_folders
 
     def journal_reached(self, sequence: int) -> None:
         """The journal has its frames up to `sequence` on disk."""

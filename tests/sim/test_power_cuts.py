@@ -128,6 +128,7 @@ class World:
         self.partitions: dict[TopicPartition, Partition] = {}
         self.unsure_topics: set[str] = set()
         self.topic_ids: dict[str, object] = {}
+        self.ordered: list[tuple[Partition, int, bool]] = []  # what passed through the journal, and up to which offset; was it in it?
         self.values = 0
         self.counts: Counter[str] = Counter()
         self.topics_made = 0
@@ -203,6 +204,12 @@ class World:
         return b"%d " % self.values + b"x" * self.chance.randrange(120)
 
     def _acknowledge(self, partition: Partition, log: Log, end: int) -> None:
+        held = log.durability._held
+        journaled = bool(held) and held[-1].end_offset == end and held[-1].journaled
+        if journaled or partition.batches[-1].commit is not None:
+            self.ordered.append((partition, end, journaled))
+            self.counts["journaled"] += journaled
+
         def durable(error: KafkaError | None) -> None:
             if error is None:
                 partition.acknowledged = max(partition.acknowledged, end)
@@ -278,8 +285,22 @@ class World:
             delete_topic(self.manager, known.pop(name) and name)
         self.unsure_topics.clear()
         assert known == self.topic_ids
+        self.check_order()
         for partition in self.partitions.values():
             check_partition(self.log(partition), partition, self.clock.now_ms)
+
+    def check_order(self) -> None:
+        """No batch of the journal, and no marker, is there while an earlier batch of the journal, of any log, is not."""
+        lost = ""
+        for partition, end, journaled in self.ordered:
+            if partition.topic_partition not in self.partitions or self.partitions[partition.topic_partition] is not partition:
+                continue
+            is_there = self.log(partition).log_end_offset >= end
+            assert not (is_there and lost), f"{partition.topic_partition} {end} is there, {lost} is not"
+            if journaled and not is_there:
+                lost = f"{partition.topic_partition} {end}"
+        self.counts["lives with lost batches"] += bool(lost)
+        self.ordered.clear()
 
     def audit(self) -> None:
         """An orderly stop, then the offline auditor on a copy of the directory. Nobody coordinates here, so open transactions end first."""

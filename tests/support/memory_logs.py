@@ -72,6 +72,7 @@ class MemoryLog:
         self.high_watermark = 0
         self.fail_with: ErrorCode | None = None
         self.lost_ends: dict[int, bool] = {}
+        self.in_order = False
         self.active_segment = self.descriptors = _Files()
         self.segments = _Segments()
         self._logs = logs
