@@ -93,13 +93,18 @@ class Journal:
         self._preparing = False
         self._problem = ""  # why a file could not be prepared, as it was told
         self._ended = not self._file_bytes
+        self._wanted = False
         self.room = -1
 
     # -- life
 
+    def want(self) -> None:
+        """Somebody appends what should come here: be ready soon."""
+        self._wanted = True
+
     def tend(self) -> None:
-        """From time to time, first when every log is on disk and the files of an earlier life are gone: batches are taken from then on."""
-        if self._ended:
+        """From time to time, first when every log is on disk and the files of an earlier life are gone."""
+        if self._ended or not self._wanted:
             return
         if not self._life:
             self._life = self._env.random.uuid().bytes[:8]
@@ -245,7 +250,7 @@ class Journal:
         if self._preparing or self._ended or not self._life:
             return None
         file, other = self._files[self._active], self._files[1 - self._active]
-        if file.prepared < min(self._file_bytes, self._position + 2 * self._frame_bytes):
+        if file.prepared < min(self._file_bytes, self._position + 3 * self._frame_bytes // 2):
             return file
         return other if not other.prepared and 2 * self._position >= self._file_bytes else None
 

@@ -31,6 +31,11 @@ class JournaledBatches:
     def __len__(self) -> int:
         return len(self._batches)
 
+    @property
+    def log_end(self) -> int:
+        """The offset behind the last of them; -1 without any."""
+        return max((parse_header(batch).next_offset for batch in self._batches.values()), default=-1)
+
     def below(self, end: int) -> JournaledBatches:
         """Those that belong in front of offset `end`, where another segment begins."""
         return JournaledBatches(self._batches, min(end, self._end))
@@ -90,13 +95,12 @@ def _rising(data: memoryview) -> list[Frame]:
     return frames
 
 
-def find_journal(fs: FileSystem, data_dir: Path) -> FoundJournal:
-    """What an earlier life left; damage is logged."""
+def read_journal(fs: FileSystem, data_dir: Path) -> FoundJournal:
+    """Without a journal nothing. A file that cannot be read counts as damage."""
     files = {}
     problems = []
     for name in JOURNAL_FILES:
         try:
-            _sync(fs, data_dir / name)
             files[name] = fs.read(data_dir / name)
         except FileNotFoundError:
             continue
@@ -104,6 +108,15 @@ def find_journal(fs: FileSystem, data_dir: Path) -> FoundJournal:
             problems.append(f"{name} {error}")
     found = FoundJournal(files)
     found.damaged += problems
+    return found
+
+
+def find_journal(fs: FileSystem, data_dir: Path) -> FoundJournal:
+    """What an earlier life left, for logs to take what they lack; damage is logged. Raises OSError."""
+    for name in JOURNAL_FILES:
+        if fs.exists(data_dir / name):
+            _sync(fs, data_dir / name)
+    found = read_journal(fs, data_dir)
     if found.damaged:
         _log.error("journal damaged, what the logs have of it is served folder=%s frames=%s", data_dir, ",".join(found.damaged))
     if len(found):
@@ -112,7 +125,7 @@ def find_journal(fs: FileSystem, data_dir: Path) -> FoundJournal:
 
 
 def _sync(fs: FileSystem, path: Path) -> None:
-    """A frame of a killed process may not be on disk: no log may get there before it. Raises OSError."""
+    """A frame of a killed process is perhaps not on disk: no log may get there before it. Raises OSError."""
     file = fs.open(path)
     try:
         file.datasync()

@@ -139,6 +139,8 @@ class Durability:
         if size > LARGEST_BATCH or size + ENTRY_BYTES > journal.room or not self.in_order or not log.config.flush_on_ack:
             self._straight_end = end
             self.ask = self.request
+            if journal.room < 0 and log.config.flush_on_ack:
+                journal.want()
             gate = self._held[-1].gate if self._held else 0
             if batch[_ATTRIBUTES_AT] & _CONTROL:  # nobody may find a marker whose decision is lost
                 gate = max(gate, journal.last_of_all(self))

@@ -140,6 +140,7 @@ class World:
         self.flusher.forget()
         self.manager = LogManager(self.env, DATA, LogConfig(journal_bytes=self.journal_bytes), self.flusher)
         self.manager.start()
+        self.manager.journal.want()
         self.manager.maintenance(self.clock.now_ms)
         if self.chance.random() < 0.9:  # the journal is made
             self.flusher.flush()

@@ -35,9 +35,9 @@ class LaterFlusher:
     def flush(self) -> None:
         from oncelog.storage.log.flush import flush_now
 
-        for log in dict.fromkeys(self.wanted):
+        wanted, self.wanted = self.wanted, []
+        for log in dict.fromkeys(wanted):
             flush_now(log)
-        self.wanted.clear()
 
     def close(self) -> None:
         self.flush()

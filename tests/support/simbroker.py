@@ -39,6 +39,7 @@ SETTINGS = {
     "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
     "offsets.topic.num.partitions": str(INTERNAL_PARTITIONS),
     "listeners": "PLAINTEXT://sim:9092",
+    "oncelog.journal.bytes": "1048576",
 }
 TICK_SECONDS = 0.05
 
@@ -163,6 +164,7 @@ class SimCluster:
         flusher = TimedFlusher(self.loop, self.chance)
         broker = Broker(env, DATA, self.config, flusher)
         broker.recover()
+        broker.logs.journal.want()
         self._handler = RequestHandler(broker.context, broker.apis)
         limit = self.config.server.max_frame_bytes
         self._listener = Listener(self.config.listeners[0], self._handler, max_frame_bytes=limit, quotas=ConnectionQuotas())

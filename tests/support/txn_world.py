@@ -49,6 +49,7 @@ LIFE_SECONDS = 3.0
 SETTLE_SECONDS = 30.0
 SOURCE_RECORDS = 3_000
 TRANSFER_IDS = 20
+JOURNAL_BYTES = ("0", "65536", "1048576")  # none; one that is full again and again; one that never is
 SMALL = {"internal.segment.bytes": "20000"}
 COMPACT = {**SMALL, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"}
 
@@ -63,7 +64,7 @@ class World:
         self.power_cuts = self.chance.choice((0.0, 0.5, 0.9))
         self.jumps = self.chance.choice((0.0, 0.3, 0.6))
         self.refusals = self.chance.choice((0.0, 0.0, 0.3))
-        self.cluster = SimCluster(seed)
+        self.cluster = SimCluster(seed, {"oncelog.journal.bytes": JOURNAL_BYTES[seed % len(JOURNAL_BYTES)]})
         self.ledger = Ledger()
         self.cluster.start()
         self.fill()
