@@ -233,7 +233,7 @@ class CoordinatorRuntime(Generic[S]):
 
     def in_order(self, position: LogPosition) -> bool:
         """Markers that are appended from now on, to any log, can not be on disk before `position` is (`Durability.in_order`)."""
-        return self.log(position.partition).in_order
+        return self.log(position.partition).durability.in_order
 
     def sync(self, partition: int) -> None:
         """Return when everything in the partition's log is on disk (start-up only: it waits). Raises KafkaError."""

@@ -72,6 +72,7 @@ class Kind(StrEnum):
     CHECKPOINT_DAMAGED = "checkpoint-damaged"
     CONFIGS_UNKNOWN = "configs-unknown"  # of a topic that came back from its folders
     OWN_FILE = "own-file"  # a copy of oncelog.topics or oncelog.metadata is damaged or missing
+    JOURNAL = "journal"  # not empty, as after a kill; or damaged
     CHECKPOINT_BEYOND_END = "checkpoint-beyond-end"
     LOG_END_BELOW_HIGH_WATERMARK = "log-end-below-high-watermark"
     PARTITION_MISSING = "partition-missing"

@@ -19,6 +19,7 @@ from oncelog.storage.audit.consequences import fold
 from oncelog.storage.audit.findings import Finding, Findings, Kind, Severity
 from oncelog.storage.audit.groups import audit_group_offsets, replay_group_offsets
 from oncelog.storage.audit.indexes import DEFAULT_INTERVAL_BYTES
+from oncelog.storage.audit.journal import AuditedJournal, audit_journal
 from oncelog.storage.audit.partition import PartitionContext, PartitionFacts, audit_partition
 from oncelog.storage.audit.raw_directory import (
     CHECKPOINTS,
@@ -83,6 +84,7 @@ def verify(path: Path, *, records: bool = True, progress: Callable[[str], None] 
     topics = read_catalogue(path, findings)
     audit_own_files(path, findings)
     _audit_directory(directory, findings)
+    journal = audit_journal(directory, topics, findings)
     if topics is not None:
         _audit_catalogue(directory, topics, findings)
     facts = {}
@@ -90,7 +92,7 @@ def verify(path: Path, *, records: bool = True, progress: Callable[[str], None] 
         progress(name)
         audit_beside_log(folder, findings.of(name))
         facts[name] = audit_partition(folder, _context(directory, folder, topics, records), findings.of(name))
-    _audit_checkpoints(directory, facts, topics, findings)
+    _audit_checkpoints(directory, facts, topics, journal, findings)
     _audit_starts(directory, findings)
     transaction_log = replay_transaction_log(_folders_of(directory, TRANSACTION_STATE), findings)
     audit_transactions(transaction_log, facts, findings)
@@ -196,16 +198,20 @@ def _audit_catalogue(directory: DataDirectory, topics: dict[str, KafkaTopic], fi
 
 
 def _audit_checkpoints(
-    directory: DataDirectory, facts: dict[str, PartitionFacts], topics: dict[str, KafkaTopic] | None, findings: Findings
+    directory: DataDirectory,
+    facts: dict[str, PartitionFacts],
+    topics: dict[str, KafkaTopic] | None,
+    journal: AuditedJournal,
+    findings: Findings,
 ) -> None:
-    """Offsets of the checkpoints against the logs; the high watermark is what notices a lost segment or folder."""
+    """Offsets of the checkpoints against the logs and the journal; the high watermark is what notices a lost segment or folder."""
     for file in CHECKPOINTS:
         for (topic, partition), offset in directory.checkpoint(file).items():
             name = f"{topic}-{partition}"
             about = findings.of(name)
             if name not in facts:
                 _missing_partition(name, offset, file, topics, about)
-            elif offset > facts[name].log_end:
+            elif offset > journal.log_end(topic, partition, facts[name].log_end):
                 if file == HIGH_WATERMARKS:
                     message = f"high watermark {offset}, the log ends at {facts[name].log_end}: acknowledged records are gone"
                     about.error(Kind.LOG_END_BELOW_HIGH_WATERMARK, message, offset=facts[name].log_end, file=file)

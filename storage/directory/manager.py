@@ -26,7 +26,15 @@ from oncelog.storage.directory import opening
 from oncelog.storage.directory.adoption import has_topic_files
 from oncelog.storage.directory.folders import FolderMaker, NewFolder, PartitionFolders
 from oncelog.storage.directory.identity import DEFAULT_NODE_ID, settle
-from oncelog.storage.directory.opening import close_logs, lock, read_checkpoints, sync_all, take_clean_marker, tell_checkpoints
+from oncelog.storage.directory.opening import (
+    close_logs,
+    lock,
+    look_for_journal,
+    read_checkpoints,
+    sync_all,
+    take_clean_marker,
+    tell_checkpoints,
+)
 from oncelog.storage.directory.topic import topic_file, with_configs
 from oncelog.storage.directory.topic_files import TopicFiles
 from oncelog.storage.directory.topics import TopicRegistry
@@ -37,11 +45,10 @@ from oncelog.storage.files.metadata_store import FILE_NAME as METADATA
 from oncelog.storage.files.metadata_store import MetadataStore, storage_error
 from oncelog.storage.files.twin_file import stood
 from oncelog.storage.journal.journal import Journal
-from oncelog.storage.journal.replay import FoundJournal, JournaledBatches, clear_journal, find_journal
+from oncelog.storage.journal.replay import JournaledBatches, clear_journal
 from oncelog.storage.log.flush import Flusher, ThreadFlusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.recovery.opening import Remembered, new_log, open_log
-from oncelog.storage.recovery.remembered import Checkpointed
 from oncelog.storage.upkeep.chores import Chores
 
 Done = Callable[[KafkaError | None], None]
@@ -116,7 +123,7 @@ class LogManager:
         if tell_checkpoints(fs, self.data_dir, checkpointed, stood=had_metadata, is_here=self.topics.has_partition):
             self.chores.segment_sealed()  # have them written soon
         self.folders.look()
-        journal = self._find_journal(checkpointed)
+        journal = look_for_journal(fs, self.data_dir, checkpointed)
         known = []
         syncs: list[Callable[[], None]] = []
         for topic in self.topics.all():
@@ -129,13 +136,6 @@ class LogManager:
         sync_all(fs, self.data_dir, syncs)
         clear_journal(fs, self.data_dir, keep=bool(journal.damaged))
         self.folders.report_unknown(known)
-
-    def _find_journal(self, checkpointed: Checkpointed) -> FoundJournal:
-        """After an orderly stop nothing is wanted of it, and neither where another has written since: its checkpoints lack our CRC."""
-        written = (checkpointed.points, checkpointed.starts, checkpointed.watermarks)
-        if self._clean or any(one is not None and not one.vouched for one in written):
-            return FoundJournal({})
-        return find_journal(self.env.fs, self.data_dir)
 
     def _open(
         self, tp: TopicPartition, topic: Topic, remembered: Remembered, syncs: list[Callable[[], None]], journaled: JournaledBatches

@@ -10,6 +10,7 @@ from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files import checkpoints
+from oncelog.storage.journal.replay import FoundJournal, find_journal
 from oncelog.storage.log.log import Log
 from oncelog.storage.recovery.remembered import Checkpointed
 
@@ -59,6 +60,14 @@ def read_checkpoints(fs: FileSystem, data_dir: Path, *, clean: bool, kept_power:
         for name in (checkpoints.RECOVERY_POINTS, checkpoints.LOG_STARTS, checkpoints.HIGH_WATERMARKS)
     )
     return Checkpointed(clean, points, starts, watermarks, kept_power)
+
+
+def look_for_journal(fs: FileSystem, data_dir: Path, found: Checkpointed) -> FoundJournal:
+    """What logs may take from it: nothing after an orderly stop, nor where another broker has written since, whose checkpoints lack our
+    CRC. Raises OSError."""
+    if found.clean or any(one is not None and not one.vouched for one in (found.points, found.starts, found.watermarks)):
+        return FoundJournal({})
+    return find_journal(fs, data_dir)
 
 
 def sync_all(fs: FileSystem, data_dir: Path, syncs: Sequence[Callable[[], None]]) -> None:

@@ -31,10 +31,11 @@ class JournaledBatches:
     def __len__(self) -> int:
         return len(self._batches)
 
-    @property
-    def log_end(self) -> int:
-        """The offset behind the last of them; -1 without any."""
-        return max((parse_header(batch).next_offset for batch in self._batches.values()), default=-1)
+    def reach(self, offset: int) -> int:
+        """The offset behind those that follow each other from `offset` on."""
+        while (batch := self._batches.get(offset)) is not None:
+            offset = parse_header(batch).next_offset
+        return offset
 
     def below(self, end: int) -> JournaledBatches:
         """Those that belong in front of offset `end`, where another segment begins."""

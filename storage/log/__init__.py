@@ -18,9 +18,11 @@ Beside them the *recovery point*: below it data, indexes and producer snapshots 
 A batch on its way in: its bytes and records are checked, and stamped or packed again where the topic wants it (`validation.py`) · its
 producer is checked: epoch, sequence, duplicate (`producer_checks.py`) · the segment is rolled if it must be (`rolling.py`) · offset and
 leader epoch are put into the header and the batch is written (`segment.py`, `segment_file.py`) · the producer's state takes it in
-(`producer_state.py`) · a flush is asked for (`flush.py`). All of that is one turn of the loop. What most small producers send goes this
-way in one straight line, at a quarter of the cost (`plain_append.py`). Until the write nothing has changed, so a refusal leaves no trace;
-a write that fails cuts the file back, and unless the disk was only full the log is offline from then on. A failed fdatasync is final.
+(`producer_state.py`) · a flush is asked for (`flush.py`). Where there is a journal (`storage/journal/`) a small batch goes to that, and
+into the file when the journal has it on disk (`durability.py`); it is read from memory until then. All of that is one turn of the loop.
+What most small producers send goes this way in one straight line, at a quarter of the cost (`plain_append.py`). Until the write nothing has
+changed, so a refusal leaves no trace; a write that fails cuts the file back, and unless the disk was only full the log is offline from then
+on. A failed fdatasync is final.
 
 A marker goes the same way (`Log.append_marker`). An abort is in the `.txnindex` before the transaction counts as ended: nobody may read
 its records as committed in between.

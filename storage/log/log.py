@@ -253,11 +253,6 @@ class Log:
         """`Durability.settled_end`."""
         return self.durability.settled_end
 
-    @property
-    def in_order(self) -> bool:
-        """`Durability.in_order`."""
-        return self.durability.in_order
-
     def flush(self) -> None:
         """Return when everything appended is on disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         self.durability.flush()

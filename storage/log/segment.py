@@ -309,15 +309,15 @@ class Segment(SegmentFile):
         """
         if self.max_timestamp is None:
             self.max_timestamp, self.max_timestamp_offset = self.time_index.last
-        due = self.bytes_since_index > self.index_interval_bytes
-        index, time_index = (self.index, self.time_index) if due else (None, None)  # read, if they must be, before anything has changed
-        held = None if self.ahead is None else self.ahead.take(self, batch, last_offset)
-        position = self.write(batch, limit_bytes) if held is None else self.hold(held)
+        indexes = (
+            (self.index, self.time_index) if self.bytes_since_index > self.index_interval_bytes else None
+        )  # read before anything changes
+        position = self.put(batch, last_offset, limit_bytes)
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
-        if index is not None and time_index is not None:
-            index.append(last_offset, position)
-            time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
+        if indexes is not None:
+            indexes[0].append(last_offset, position)
+            indexes[1].maybe_append(self.max_timestamp, self.max_timestamp_offset)
             self.bytes_since_index = 0
         self.bytes_since_index += self.size - position
         return position

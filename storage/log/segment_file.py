@@ -123,12 +123,15 @@ class SegmentFile:
             self._allocated = 0
             raise
 
-    def hold(self, batch: bytes) -> int:
-        """One batch at the end, which is to be put down later; its position."""
+    def put(self, batch: Buffer, last_offset: int, limit_bytes: int) -> int:
+        """`write`, or hold it, to be put down later, where `ahead` wants that."""
+        held = None if self.ahead is None else self.ahead.take(self, batch, last_offset)
+        if held is None:
+            return self.write(batch, limit_bytes)
         position = self.size
-        self.held.append(batch)
-        self._held_bytes += len(batch)
-        self.size = position + len(batch)
+        self.held.append(held)
+        self._held_bytes += len(held)
+        self.size = position + len(held)
         return position
 
     def put_down(self, keep: int = 0, limit_bytes: int = 0) -> None:

@@ -24,6 +24,7 @@ from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from oncelog.protocol.records import check_crc, iter_records, rewrite_crc
 from oncelog.storage.audit.catalogue import read_catalogue
 from oncelog.storage.audit.findings import Findings
+from oncelog.storage.audit.journal import AuditedJournal
 from oncelog.storage.audit.raw_directory import (
     CLEAN_MARKER,
     CLEANER_OFFSETS,
@@ -130,6 +131,10 @@ def plan(source: Path) -> Plan:
                     highest = max(highest, batch.header.producer_id)
         except GraduationRefused as error:
             problems += error.problems
+    journal = AuditedJournal(directory, topics)
+    for name, folder in directory.partitions.items():
+        if journal.log_end(folder.topic, folder.partition, ends[name]) > ends[name]:
+            problems.append(f"{source} was not stopped, and its journal holds records of {name}: start oncelog on it and stop it")
     if problems:
         raise GraduationRefused(problems)
     return Plan(directory, tuple(sorted(topics.values(), key=lambda topic: topic.name)), size, highest, ends)

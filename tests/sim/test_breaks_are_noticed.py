@@ -21,9 +21,11 @@ from oncelog.coordinator.txn.service import TxnService
 from oncelog.coordinator.txn.shard import TxnShard
 from oncelog.coordinator.txn.timeouts import TxnTimeouts
 from oncelog.protocol.errors import ErrorCode as E
+from oncelog.storage.journal.replay import NOTHING, FoundJournal
 from oncelog.storage.log import producer_checks
 from oncelog.storage.log.flush import FlushJob
 from oncelog.storage.log.log import Log
+from oncelog.storage.log.segment import Segment
 from support.txn_world import lead
 
 SEEDS = 24  # that may pass before a break is noticed
@@ -92,6 +94,22 @@ def markers_do_not_wait_for_the_decision(patch: Patch) -> None:
     patch.setattr(MarkerPhase, "begin", lambda self, id, _prepared_at, settle, **more: begin(self, id, None, settle, **more))
 
 
+def batches_do_not_wait_for_the_journal(patch: Patch) -> None:
+    """They get into their files before what was appended earlier to other logs is on disk."""
+    append = Segment.append
+
+    def hasty(self: Any, *what: Any) -> int:
+        position = append(self, *what)
+        self.put_down(0, 1 << 30)
+        return position
+
+    patch.setattr(Segment, "append", hasty)
+
+
+def the_journal_is_not_replayed(patch: Patch) -> None:
+    patch.setattr(FoundJournal, "of", lambda *_: NOTHING)
+
+
 def a_restart_completes_nothing(patch: Patch) -> None:
     patch.setattr(recovery.TxnRecovery, "_prepared", lambda _self: [])
 
@@ -141,6 +159,8 @@ BREAKS = [
     producer_ids_begin_again_after_a_restart,
     an_end_is_told_before_it_is_decided,
     markers_do_not_wait_for_the_decision,
+    batches_do_not_wait_for_the_journal,
+    the_journal_is_not_replayed,
     a_restart_completes_nothing,
     a_restart_mends_nothing,
     a_restart_forgets_the_newest_record,

@@ -27,6 +27,7 @@ OF_DIRECTORY = (
     ".kafka_cleanshutdown",
     "oncelog.topics",
     "oncelog.metadata",
+    "oncelog.journal.0",
 )
 LEFTOVERS = tuple(f"{suffix}.{state}" for suffix in NUMBERED[:4] for state in ("swap", "cleaned", "deleted"))
 PLACES = ("head", "middle", "tail")
@@ -143,6 +144,8 @@ def fill_sweep(data_dir: Path) -> TxnDirectory:
     idempotent, new, old = made.init(None), made.init("t"), made.init("s")
     filler = b"." * 30
     number = sequence = 0
+    made.logs.journal.want()
+    made.logs.maintenance(made.clock.now_ms)
     while len(made.log().segments) < 4 or not 1000 < made.log().active_segment.size < 1600:
         made.clock.now_ms += 7
         commit_new, commit_old = number % 3 != 1, number % 4 in (0, 3)

@@ -61,6 +61,12 @@ class _Segments:
     damaged = lost_acknowledged = False
 
 
+class _Durability:
+    """Nothing is in a journal."""
+
+    in_order = False
+
+
 class MemoryLog:
     """What the coordinators use of a Log."""
 
@@ -72,7 +78,7 @@ class MemoryLog:
         self.high_watermark = 0
         self.fail_with: ErrorCode | None = None
         self.lost_ends: dict[int, bool] = {}
-        self.in_order = False
+        self.durability = _Durability()
         self.active_segment = self.descriptors = _Files()
         self.segments = _Segments()
         self._logs = logs

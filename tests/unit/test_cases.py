@@ -19,7 +19,7 @@ NUMBERS = {
     "Transactions": [str(n) for n in range(1, 97)],
     "Clients": [str(n) for n in range(1, 45)],
 }
-FAMILIES = {"Edges": "FDLMOACU", "Test kit": "TKGP"}  # of the later sections, each numbered from 1
+FAMILIES = {"Edges": "FDLMOACUJ", "Test kit": "TKGP"}  # of the later sections, each numbered from 1
 GOLDEN = {"wire/test_golden_txn.py": ("txn", "case-{:0>3}.json"), "wire/test_golden_clients.py": ("clients/cases", "{}.json")}
 ROWS = "unit/storage/recovery/test_damage_rows.py"
 

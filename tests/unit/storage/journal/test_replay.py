@@ -41,7 +41,7 @@ def offsets(found: FoundJournal, partition: int = 0) -> list[int]:
 def test_batches_of_both_files_by_partition() -> None:
     found = FoundJournal({A: file(frame(1, 5), frame(2, 6)), B: file(frame(3, 7, 8), frame(4, 0, partition=1))})
     assert (offsets(found), offsets(found, 1), offsets(found, 2), found.damaged) == ([5, 6, 7, 8], [0], [], [])
-    assert (len(found), found.of(ID, 0).log_end, found.of(b"j" * 16, 0).log_end) == (5, 9, -1)
+    assert (len(found), found.of(ID, 0).reach(6), found.of(ID, 0).reach(9), found.of(b"j" * 16, 0).reach(5)) == (5, 9, 9, 5)
 
 
 def test_a_torn_last_frame_is_nothing_to_speak_of() -> None:
