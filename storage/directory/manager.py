@@ -26,15 +26,6 @@ from oncelog.storage.directory import opening
 from oncelog.storage.directory.adoption import has_topic_files
 from oncelog.storage.directory.folders import FolderMaker, NewFolder, PartitionFolders
 from oncelog.storage.directory.identity import DEFAULT_NODE_ID, settle
-from oncelog.storage.directory.opening import (
-    close_logs,
-    lock,
-    look_for_journal,
-    read_checkpoints,
-    sync_all,
-    take_clean_marker,
-    tell_checkpoints,
-)
 from oncelog.storage.directory.topic import topic_file, with_configs
 from oncelog.storage.directory.topic_files import TopicFiles
 from oncelog.storage.directory.topics import TopicRegistry
@@ -45,13 +36,14 @@ from oncelog.storage.files.metadata_store import FILE_NAME as METADATA
 from oncelog.storage.files.metadata_store import MetadataStore, storage_error
 from oncelog.storage.files.twin_file import stood
 from oncelog.storage.journal.journal import Journal
-from oncelog.storage.journal.replay import JournaledBatches, clear_journal
+from oncelog.storage.journal.replay import FoundJournal
 from oncelog.storage.log.flush import Flusher, ThreadFlusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.recovery.opening import Remembered, new_log, open_log
 from oncelog.storage.upkeep.chores import Chores
 
 Done = Callable[[KafkaError | None], None]
+Syncs = list[Callable[[], None]]
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
@@ -93,7 +85,6 @@ class LogManager:
         self.journal = Journal(env, data_dir, flusher, defaults.journal_bytes)
         self._configs: dict[str, LogConfig] = {}
         self.chores = Chores(self)
-        self._clean = False
         self._stopped = False
 
     # -- life
@@ -105,12 +96,12 @@ class LogManager:
         """
         fs = self.env.fs
         fs.mkdir(self.data_dir)
-        self._lock = lock(fs, self.data_dir)
+        self._lock = opening.lock(fs, self.data_dir)
         had_metadata = stood(fs, self.data_dir / METADATA)
         expected = self.registry.stood() or (not had_metadata and has_topic_files(self.data_dir, fs))
         self.store = MetadataStore(self.env, self.data_dir, self.flusher, expected=expected, accept_data_loss=self._accept_data_loss)
         self.cluster_id, self.node_id = settle(self.env, self.data_dir, self.store, self._asked_cluster_id, self._asked_node_id)
-        self._clean = take_clean_marker(fs, self.data_dir)
+        self._clean = opening.take_clean_marker(fs, self.data_dir)
         self.registry.load(expected=had_metadata or expected)
         self._load_logs(had_metadata)
         opening.note_boot(self.env, self.data_dir)
@@ -119,27 +110,24 @@ class LogManager:
 
     def _load_logs(self, had_metadata: bool) -> None:
         fs = self.env.fs
-        checkpointed = read_checkpoints(fs, self.data_dir, clean=self._clean, kept_power=opening.kept_power(self.env, self.data_dir))
-        if tell_checkpoints(fs, self.data_dir, checkpointed, stood=had_metadata, is_here=self.topics.has_partition):
+        kept_power = opening.kept_power(self.env, self.data_dir)
+        checkpointed = opening.read_checkpoints(fs, self.data_dir, clean=self._clean, kept_power=kept_power)
+        if opening.tell_checkpoints(fs, self.data_dir, checkpointed, stood=had_metadata, is_here=self.topics.has_partition):
             self.chores.segment_sealed()  # have them written soon
         self.folders.look()
-        journal = look_for_journal(fs, self.data_dir, checkpointed)
-        known = []
-        syncs: list[Callable[[], None]] = []
+        journal = opening.look_for_journal(fs, self.data_dir, checkpointed)
+        known, syncs = list[TopicPartition](), Syncs()
         for topic in self.topics.all():
             for partition in range(topic.partitions):
                 tp = TopicPartition(topic.name, partition)
                 remembered = checkpointed.of(tp)
                 known.append(tp)
                 if tp in self.folders or max(remembered.high_watermark, remembered.log_start) > 0:
-                    self._open(tp, topic, remembered, syncs, journal.of(topic.topic_id.bytes, partition))
-        sync_all(fs, self.data_dir, syncs)
-        clear_journal(fs, self.data_dir, keep=bool(journal.damaged))
+                    self._open(tp, topic, remembered, journal, syncs)
+        opening.sync_all(fs, self.data_dir, syncs, journal)
         self.folders.report_unknown(known)
 
-    def _open(
-        self, tp: TopicPartition, topic: Topic, remembered: Remembered, syncs: list[Callable[[], None]], journaled: JournaledBatches
-    ) -> None:
+    def _open(self, tp: TopicPartition, topic: Topic, remembered: Remembered, journal: FoundJournal, syncs: Syncs) -> None:
         """A log that was written to before; what it has to wait for comes to `syncs`."""
         exists = tp in self.folders
         if not exists:
@@ -148,10 +136,11 @@ class LogManager:
         else:
             self.folders.check_topic_id(tp, topic.topic_id)
         folder, config = self.folders.path(tp), self.config_of(topic.name)
-        log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered, syncs, journaled)
+        log = open_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher, remembered, syncs, journal)
         if not exists:
             log.durability.unsynced_folders += [folder, self.data_dir]
-        self._take_in(tp, log)
+        log.durability.belong_to(self.journal, self.chores.segment_sealed)
+        self._logs[tp] = log
         self.registry.has_leader_epoch(tp, log.leader_epoch)
 
     def stop(self) -> None:
@@ -159,15 +148,13 @@ class LogManager:
         self._stopped = True
         self.chores.close()
         self.flusher.close()
-        self.journal.settle()
         self.folders.rename_all()
-        clean = close_logs(self.env.fs, self.data_dir, self.logs())
+        clean = opening.close_logs(self.env.fs, self.data_dir, self.logs(), self.journal)
         self.descriptors.close()
         try:
             self.chores.write_checkpoints(everything=True)
             self.topic_files.settle()
             if clean:
-                clear_journal(self.env.fs, self.data_dir, keep=False)
                 checkpoints.write_clean_marker(self.env.fs, self.data_dir / checkpoints.CLEAN_MARKER)
         except OSError as error:
             _log.error("checkpoints not written error=%s", error)
@@ -192,13 +179,9 @@ class LogManager:
         folder, config = self.folders.path(tp), self.config_of(topic.name)
         log = new_log(self.env, folder, tp, topic.topic_id, config, self.descriptors, self.flusher)
         log.before_first_write = partial(self._make_folder, tp, topic)
-        self._take_in(tp, log)
-        return log
-
-    def _take_in(self, tp: TopicPartition, log: Log) -> None:
-        log.durability.on_sealed = self.chores.segment_sealed
-        log.durability.use_journal(self.journal)
+        log.durability.belong_to(self.journal, self.chores.segment_sealed)
         self._logs[tp] = log
+        return log
 
     def _make_folder(self, tp: TopicPartition, topic: Topic) -> None:
         """Raises OSError."""
@@ -398,7 +381,6 @@ class LogManager:
 
     def maintenance(self, now_ms: int) -> None:
         """One small piece of periodic work: checkpoints, expiry, retention, deletion, cleaning."""
-        self.journal.tend()
         self.chores.run(now_ms)
 
     @property

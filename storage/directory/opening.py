@@ -10,7 +10,8 @@ from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files import checkpoints
-from oncelog.storage.journal.replay import FoundJournal, find_journal
+from oncelog.storage.journal.journal import Journal
+from oncelog.storage.journal.replay import FoundJournal, clear_journal, find_journal
 from oncelog.storage.log.log import Log
 from oncelog.storage.recovery.remembered import Checkpointed
 
@@ -70,16 +71,18 @@ def look_for_journal(fs: FileSystem, data_dir: Path, found: Checkpointed) -> Fou
     return find_journal(fs, data_dir)
 
 
-def sync_all(fs: FileSystem, data_dir: Path, syncs: Sequence[Callable[[], None]]) -> None:
-    """What logs have to wait for before anybody is served. Raises OSError."""
+def sync_all(fs: FileSystem, data_dir: Path, syncs: Sequence[Callable[[], None]], journal: FoundJournal) -> None:
+    """What logs have to wait for before anybody is served; afterwards there is no journal. Raises OSError."""
     if len(syncs) <= _SYNCED_ONE_BY_ONE or not fs.sync_volume(data_dir):
         for sync in syncs:
             sync()
+    clear_journal(fs, data_dir, keep=bool(journal.damaged))
 
 
-def close_logs(fs: FileSystem, data_dir: Path, logs: Sequence[Log]) -> bool:
+def close_logs(fs: FileSystem, data_dir: Path, logs: Sequence[Log], journal: Journal) -> bool:
     """Were all closed as they should be? What the log waits for was on disk before; the rest is not looked at without the marker."""
     clean = True
+    journal.settle()
     try:
         with fs.synced_together(data_dir):
             for log in logs:
@@ -88,6 +91,8 @@ def close_logs(fs: FileSystem, data_dir: Path, logs: Sequence[Log]) -> bool:
                 except KafkaError as error:
                     _log.error("log not closed cleanly partition=%s error=%s", log.topic_partition, error)
                     clean = False
+        if clean:
+            clear_journal(fs, data_dir, keep=False)
     except OSError as error:
         _log.error("logs not synced error=%s", error)
         clean = False

@@ -123,9 +123,9 @@ class Durability:
 
     # -- the journal
 
-    def use_journal(self, journal: Journal) -> None:
-        """From now on."""
-        self._journal = journal
+    def belong_to(self, journal: Journal, on_sealed: Callable[[], None]) -> None:
+        """The directory's journal takes what it can from now on; `on_sealed` as above."""
+        self._journal, self.on_sealed = journal, on_sealed
         self._entry_head = entry_head(self._log.topic_id.bytes, self._log.topic_partition.partition)
         self._log.segments.active.ahead = self
 

@@ -280,10 +280,8 @@ class Segment(SegmentFile):
         if last_offset < 0:
             return True
         head = self.read_at(position, HEADER_SIZE)
-        if len(head) < HEADER_SIZE:
-            return False
-        header = parse_header(head)
-        return header.last_offset == last_offset and header.magic == CURRENT_MAGIC
+        header = parse_header(head) if len(head) == HEADER_SIZE else None
+        return header is not None and header.last_offset == last_offset and header.magic == CURRENT_MAGIC
 
     def _seems_to_hold(self, timestamp: int, offset: int) -> bool:
         """As `_holds`, of the largest timestamp; where the way to the batch is damaged a reader will come upon that, and whoever appends is
@@ -309,9 +307,8 @@ class Segment(SegmentFile):
         """
         if self.max_timestamp is None:
             self.max_timestamp, self.max_timestamp_offset = self.time_index.last
-        indexes = (
-            (self.index, self.time_index) if self.bytes_since_index > self.index_interval_bytes else None
-        )  # read before anything changes
+        due = self.bytes_since_index > self.index_interval_bytes
+        indexes = (self.index, self.time_index) if due else None  # which may have to be read, before anything has changed
         position = self.put(batch, last_offset, limit_bytes)
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset

@@ -22,7 +22,7 @@ from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.files.leader_epochs import LeaderEpochs
 from oncelog.storage.files.txn_index import AbortedTxn, parse_aborted
-from oncelog.storage.journal.replay import NOTHING, JournaledBatches
+from oncelog.storage.journal.replay import NOTHING, FoundJournal, JournaledBatches
 from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.flush import Flusher
 from oncelog.storage.log.log import Log
@@ -71,14 +71,15 @@ def open_log(
     flusher: Flusher,
     remembered: Remembered,
     syncs: list[Callable[[], None]] | None = None,
-    journaled: JournaledBatches = NOTHING,
+    journal: FoundJournal | None = None,
 ) -> Log:
-    """The log in `folder`, checked as far as needed; what it lacks of `journaled` is put back. Raises OSError.
+    """The log in `folder`, checked as far as needed; what it lacks of `journal` is put back. Raises OSError.
 
     What recovered bytes need to count as durable is put into `syncs`, to be called before anybody is served, or made up for by a sync of
     the volume; without it that is done here.
     """
     fs = env.fs
+    journaled = NOTHING if journal is None else journal.of(topic_id.bytes, topic_partition.partition)
     found = fs.list(folder)
     names = settle_leftovers(fs, folder, found)
     segments, orphans, lost_logs = _load_segments(env, folder, names, descriptors, config)

@@ -37,6 +37,12 @@ class Folders(Protocol):
     def remove_due(self, now_ms: int) -> None: ...
 
 
+class Tended(Protocol):
+    """The journal."""
+
+    def tend(self) -> None: ...
+
+
 class TopicFiles(Protocol):
     """What each folder tells of its topic."""
 
@@ -60,6 +66,9 @@ class TendedDirectory(Protocol):
 
     @property
     def folders(self) -> Folders: ...
+
+    @property
+    def journal(self) -> Tended: ...
 
     @property
     def topic_files(self) -> TopicFiles: ...
@@ -90,6 +99,7 @@ class Chores:
         self._next_round = now_ms + min(FIRST_ROUND_MS, self._directory.defaults.retention_check_interval_ms)
 
     def run(self, now_ms: int) -> None:
+        self._directory.journal.tend()
         try:
             self._directory.folders.remove_due(now_ms)
             if now_ms >= self._next_checkpoints or self._sealed:
