@@ -15,9 +15,10 @@ from oncelog.storage.directory.manager import LogManager
 from oncelog.storage.env import Env
 from oncelog.storage.journal.journal import JOURNAL_FILES, LARGEST_BATCH, LEAST_BYTES
 from oncelog.storage.log.log import Log
+from oncelog.storage.memory_fs import MemoryFile
 from support.flushed_when_told import LaterFlusher
 from support.inline import SeededRandom, delete_topic
-from support.simfs import SimFile, SimFileSystem
+from support.simfs import SimFileSystem
 from support.storage_kit import SetClock, offsets
 
 pytestmark = pytest.mark.unit
@@ -35,13 +36,13 @@ class Bench:
         self.flusher = LaterFlusher()
         self.size = size
         self.syncs: list[str] = []
-        sync = SimFile.datasync
+        sync = MemoryFile.datasync
 
-        def counted(file: SimFile) -> None:
-            self.syncs.append(next((name for name, inode in self.fs.names.items() if inode is file._inode), "?"))
+        def counted(file: MemoryFile) -> None:
+            self.syncs.append(next((name for name, inode in self.fs.names.items() if inode is file.inode), "?"))
             sync(file)
 
-        monkeypatch.setattr(SimFile, "datasync", counted)
+        monkeypatch.setattr(MemoryFile, "datasync", counted)
         self.start()
         self.manager.create_topic("t", partitions)
         for partition in range(partitions):
