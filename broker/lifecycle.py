@@ -168,6 +168,8 @@ class Broker:
             await listener.open()
             self.listeners.append(listener)
         self._tell_addresses()
+        if self.config.log.flush_on_ack:
+            self.logs.journal.want()
         self.wakeups.start()
 
     def _tell_addresses(self) -> None:
