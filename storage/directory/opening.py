@@ -11,7 +11,7 @@ from oncelog.protocol.names import TopicPartition
 from oncelog.storage.env import Env, FileSystem
 from oncelog.storage.files import checkpoints
 from oncelog.storage.journal.journal import Journal
-from oncelog.storage.journal.replay import FoundJournal, clear_journal, find_journal
+from oncelog.storage.journal.replay import FoundJournal, clear_journal, find_journal, pass_over_journal
 from oncelog.storage.log.log import Log
 from oncelog.storage.recovery.remembered import Checkpointed
 
@@ -66,8 +66,10 @@ def read_checkpoints(fs: FileSystem, data_dir: Path, *, clean: bool, kept_power:
 def look_for_journal(fs: FileSystem, data_dir: Path, found: Checkpointed) -> FoundJournal:
     """What logs may take from it: nothing after an orderly stop, nor where another broker has written since, whose checkpoints lack our
     CRC. Raises OSError."""
-    if found.clean or any(one is not None and not one.vouched for one in (found.points, found.starts, found.watermarks)):
+    if found.clean:
         return FoundJournal({})
+    if any(one is not None and not one.vouched for one in (found.points, found.starts, found.watermarks)):
+        return pass_over_journal(fs, data_dir)
     return find_journal(fs, data_dir)
 
 
@@ -76,7 +78,7 @@ def sync_all(fs: FileSystem, data_dir: Path, syncs: Sequence[Callable[[], None]]
     if len(syncs) <= _SYNCED_ONE_BY_ONE or not fs.sync_volume(data_dir):
         for sync in syncs:
             sync()
-    clear_journal(fs, data_dir, keep=bool(journal.damaged))
+    clear_journal(fs, data_dir, keep=journal.keep)
 
 
 def close_logs(fs: FileSystem, data_dir: Path, logs: Sequence[Log], journal: Journal) -> bool:

@@ -71,7 +71,7 @@ def whole_frames(data: memoryview) -> Iterator[Frame]:
     while position + HEAD_BYTES <= len(data):
         crc, length, life, sequence = _HEAD.unpack_from(data, position)
         end = position + HEAD_BYTES + length
-        if length == 0 or end > len(data) or crc32c(data[position + 4 : end]) != crc:
+        if not 0 < length <= _LARGEST_FRAME or end > len(data) or crc32c(data[position + 4 : end]) != crc:
             position += BLOCK_BYTES
             continue
         payload = data[position + HEAD_BYTES : end]

@@ -58,10 +58,11 @@ NOTHING = JournaledBatches({})
 
 
 class FoundJournal:
-    """All that the files hold. `damaged`: something that was on disk is not any more."""
+    """All that the files hold. `damaged`: frames that were on disk and are not any more. `keep`: the files are not to be thrown away."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.damaged: list[str] = []
+        self.keep = False
         self._batches: dict[tuple[bytes, int], dict[int, memoryview]] = {}
         found = [(len(data), frames) for data in files.values() if (frames := _rising(memoryview(data)))]
         found.sort(key=lambda one: one[1][-1].sequence)
@@ -118,10 +119,20 @@ def find_journal(fs: FileSystem, data_dir: Path) -> FoundJournal:
         if fs.exists(data_dir / name):
             _sync(fs, data_dir / name)
     found = read_journal(fs, data_dir)
+    found.keep = bool(found.damaged)
     if found.damaged:
         _log.error("journal damaged, what the logs have of it is served folder=%s frames=%s", data_dir, ",".join(found.damaged))
     if len(found):
         _log.info("journal replayed folder=%s batches=%d", data_dir, len(found))
+    return found
+
+
+def pass_over_journal(fs: FileSystem, data_dir: Path) -> FoundJournal:
+    """Another broker has written since: what the journal has is of another time."""
+    found = FoundJournal({})
+    found.keep = any(fs.exists(data_dir / name) for name in JOURNAL_FILES)
+    if found.keep:
+        _log.warning("journal not replayed, another broker has written since, kept aside folder=%s", data_dir)
     return found
 
 
@@ -136,9 +147,11 @@ def _sync(fs: FileSystem, path: Path) -> None:
 
 def clear_journal(fs: FileSystem, data_dir: Path, *, keep: bool) -> None:
     """The logs have on disk what they could take; `keep`: the files stay there under another name. Raises OSError."""
-    for name in JOURNAL_FILES:
-        if fs.exists(data_dir / name):
-            if keep:
-                fs.rename(data_dir / name, data_dir / f"quarantine-{name}")
-            else:
-                fs.unlink(data_dir / name)
+    present = [name for name in JOURNAL_FILES if fs.exists(data_dir / name)]
+    for name in present:
+        if keep:
+            fs.rename(data_dir / name, data_dir / f"quarantine-{name}")
+        else:
+            fs.unlink(data_dir / name)
+    if present:  # it must not come back behind what is written from now on
+        fs.sync_dir(data_dir)

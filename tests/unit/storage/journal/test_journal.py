@@ -188,6 +188,7 @@ def test_apache_kafka_has_written_since(bench: Bench) -> None:
     bench.fs.write_atomic(DATA / "recovery-point-offset-checkpoint", b"0\n1\nt 0 1\n")
     bench.start()
     assert offsets(bench.log()) == [0]
+    assert f"{DATA}/quarantine-oncelog.journal.0" in bench.fs.names
 
 
 def test_large_batches_go_straight_to_their_log(bench: Bench) -> None:
