@@ -20,7 +20,7 @@ from oncelog.protocol.control_records import ControlRecordType
 from oncelog.protocol.internal.records import decode_key, decode_value
 from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from oncelog.protocol.primitives import uuid_to_kafka
-from oncelog.protocol.records import CorruptBatch, Record, check_crc, iter_records
+from oncelog.protocol.records import CorruptBatch, Record, check_crc, iter_records, parse_header
 from oncelog.storage.audit.catalogue import METADATA, REGISTRY
 from oncelog.storage.audit.raw_directory import CHECKPOINTS, CLEAN_MARKER, BatchAt, Garbage, map_file, scan_log, split_partition_name
 from oncelog.storage.audit.raw_formats import (
@@ -40,6 +40,8 @@ from oncelog.storage.audit.raw_formats import (
 from oncelog.storage.directory.topic import TOPIC_FILE
 from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.files.twin_file import COPY, parse_frame
+from oncelog.storage.journal.frames import entries_of, whole_frames
+from oncelog.storage.journal.journal import JOURNAL_FILES
 from oncelog.storage.recovery.missing import MISSING_FILE, parse_missing
 
 Row = dict[str, Any]
@@ -48,6 +50,7 @@ _LOG_LIKE = (".log", ".checkpoint")
 SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint")
 OWN_FILES = (REGISTRY, REGISTRY + COPY, METADATA, METADATA + COPY, TOPIC_FILE, MISSING_FILE)
 TEXT_FILES = (*CHECKPOINTS, "leader-epoch-checkpoint", "partition.metadata", "meta.properties", CLEAN_MARKER, *OWN_FILES)
+KNOWN_FILES = (*TEXT_FILES, *JOURNAL_FILES)
 
 
 def dump(path: Path, *, records: bool = True) -> Iterator[Row]:
@@ -60,7 +63,7 @@ def dump(path: Path, *, records: bool = True) -> Iterator[Row]:
         yield from dump_file(path, path.name, records=records)
         return
     for file in sorted(file for file in path.rglob("*") if file.is_file()):
-        if file.name in TEXT_FILES or file.suffix in SUFFIXES:
+        if file.name in KNOWN_FILES or file.suffix in SUFFIXES:
             yield from dump_file(file, str(file.relative_to(path)), records=records)
 
 
@@ -77,6 +80,8 @@ def _rows_of(path: Path, records: bool) -> Iterator[Row]:
     name, suffix = path.name, path.suffix
     if name in TEXT_FILES:
         yield from _text_rows(path)
+    elif name in JOURNAL_FILES:
+        yield from _journal_rows(path)
     elif suffix in _LOG_LIKE:
         yield from _log_rows(path, records)
     elif suffix == ".snapshot":
@@ -86,7 +91,7 @@ def _rows_of(path: Path, records: bool) -> Iterator[Row]:
     elif suffix in (".index", ".timeindex"):
         yield from _index_rows(path, suffix)
     else:
-        raise ValueError(f"{name}: not a file of a Kafka log (known are {', '.join((*SUFFIXES, *TEXT_FILES))})")
+        raise ValueError(f"{name}: not a file of a Kafka log (known are {', '.join((*SUFFIXES, *KNOWN_FILES))})")
 
 
 def _index_rows(path: Path, suffix: str) -> Iterator[Row]:
@@ -135,6 +140,14 @@ def _own_rows(data: bytes, name: str) -> Iterator[Row]:
     else:
         for row in content["topics"] if name == REGISTRY else [content]:
             yield {"kind": "topic", "generation": framed.generation, **row}
+
+
+def _journal_rows(path: Path) -> Iterator[Row]:
+    """The batches of all frames that are whole, those of an earlier use of the file too: their sequences are lower."""
+    for frame in whole_frames(memoryview(path.read_bytes())):
+        for topic_id, partition, batch in entries_of(frame):
+            owner = {"sequence": frame.sequence, "topic_id": uuid_to_kafka(uuid.UUID(bytes=topic_id)), "partition": partition}
+            yield {**_batch_row(BatchAt(frame.end, parse_header(batch), batch)), **owner, "kind": "journaled", "position": None}
 
 
 def _log_rows(path: Path, records: bool) -> Iterator[Row]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from oncelog.protocol.primitives import uuid_to_kafka
+from oncelog.storage.audit.dump import dump
 from oncelog.storage.audit.findings import Kind, Severity
 from oncelog.storage.audit.verify import verify
 from oncelog.storage.journal.frames import BLOCK_BYTES
@@ -48,6 +50,15 @@ def test_what_will_be_put_back_is_not_missing(killed: Kit) -> None:
     assert offsets(killed.log) == [0, 1, 2, 3, 4, 5]
     killed.stop()
     assert journal_findings(killed.data_dir) == []
+
+
+def test_a_dump_shows_its_batches_and_whose_they_are(killed: Kit) -> None:
+    rows = list(dump(killed.data_dir / JOURNAL_FILES[0]))
+    assert [(row["kind"], row["sequence"], row["partition"], row["base_offset"], row["crc_valid"]) for row in rows] == [
+        ("journaled", n, 0, n, True) for n in range(1, 6)
+    ]
+    assert {row["topic_id"] for row in rows} == {uuid_to_kafka(killed.log.topic_id)}
+    assert sum(row["file"] == JOURNAL_FILES[0] for row in dump(killed.data_dir)) == 5
 
 
 def test_without_the_journal_it_is_missing(killed: Kit) -> None:
