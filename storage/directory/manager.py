@@ -43,7 +43,6 @@ from oncelog.storage.recovery.opening import Remembered, new_log, open_log
 from oncelog.storage.upkeep.chores import Chores
 
 Done = Callable[[KafkaError | None], None]
-Syncs = list[Callable[[], None]]
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
@@ -109,14 +108,13 @@ class LogManager:
         self.chores.started()
 
     def _load_logs(self, had_metadata: bool) -> None:
-        fs = self.env.fs
-        kept_power = opening.kept_power(self.env, self.data_dir)
-        checkpointed = opening.read_checkpoints(fs, self.data_dir, clean=self._clean, kept_power=kept_power)
-        if opening.tell_checkpoints(fs, self.data_dir, checkpointed, stood=had_metadata, is_here=self.topics.has_partition):
+        fs, data_dir = self.env.fs, self.data_dir
+        checkpointed = opening.read_checkpoints(fs, data_dir, clean=self._clean, kept_power=opening.kept_power(self.env, data_dir))
+        if opening.tell_checkpoints(fs, data_dir, checkpointed, stood=had_metadata, is_here=self.topics.has_partition):
             self.chores.segment_sealed()  # have them written soon
         self.folders.look()
-        journal = opening.look_for_journal(fs, self.data_dir, checkpointed)
-        known, syncs = list[TopicPartition](), Syncs()
+        journal = opening.look_for_journal(fs, data_dir, checkpointed)
+        known, syncs = list[TopicPartition](), opening.Syncs()
         for topic in self.topics.all():
             for partition in range(topic.partitions):
                 tp = TopicPartition(topic.name, partition)
@@ -124,10 +122,10 @@ class LogManager:
                 known.append(tp)
                 if tp in self.folders or max(remembered.high_watermark, remembered.log_start) > 0:
                     self._open(tp, topic, remembered, journal, syncs)
-        opening.sync_all(fs, self.data_dir, syncs, journal)
+        opening.sync_all(fs, data_dir, syncs, journal)
         self.folders.report_unknown(known)
 
-    def _open(self, tp: TopicPartition, topic: Topic, remembered: Remembered, journal: FoundJournal, syncs: Syncs) -> None:
+    def _open(self, tp: TopicPartition, topic: Topic, remembered: Remembered, journal: FoundJournal, syncs: opening.Syncs) -> None:
         """A log that was written to before; what it has to wait for comes to `syncs`."""
         exists = tp in self.folders
         if not exists:

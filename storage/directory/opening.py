@@ -16,6 +16,7 @@ from oncelog.storage.log.log import Log
 from oncelog.storage.recovery.remembered import Checkpointed
 
 BOOT_FILE = "oncelog.boot"
+Syncs = list[Callable[[], None]]
 _SYNCED_ONE_BY_ONE = 16  # logs; for more, the whole volume is synced at once
 
 _log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ def look_for_journal(fs: FileSystem, data_dir: Path, found: Checkpointed) -> Fou
     return find_journal(fs, data_dir)
 
 
-def sync_all(fs: FileSystem, data_dir: Path, syncs: Sequence[Callable[[], None]], journal: FoundJournal) -> None:
+def sync_all(fs: FileSystem, data_dir: Path, syncs: Syncs, journal: FoundJournal) -> None:
     """What logs have to wait for before anybody is served; afterwards there is no journal. Raises OSError."""
     if len(syncs) <= _SYNCED_ONE_BY_ONE or not fs.sync_volume(data_dir):
         for sync in syncs:
