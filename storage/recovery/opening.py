@@ -249,13 +249,14 @@ def _check(
         point = remembered.recovery_point
         # at the point exactly begins a segment whose predecessor was perhaps not sealed yet: its indexes may be torn
         first_dirty = max((slot for slot, segment in enumerate(segments) if segment.base_offset < point), default=0)
+    acknowledged = max(remembered.recovery_point, remembered.high_watermark)
     durable = _durable(remembered)
     end = segments[0].base_offset
     markers = partial(
         markers_again,
         fs,
         list(segments),
-        log_end=max(remembered.recovery_point, remembered.high_watermark) if remembered.clean else -1,
+        log_end=acknowledged if remembered.clean else -1,
         others=orphans,
     )
     if not remembered.clean:
@@ -281,6 +282,10 @@ def _check(
         full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail, markers=markers, journaled=behind)
         checked |= tail is None and segment.size > 0
         resumed = segments[slot + 1].base_offset if slot + 1 < len(segments) else full_end
+        if resumed > full_end >= acknowledged and not remembered.clean and not any(one.size for one in segments[slot + 1 :]):
+            _drop_empty(segments, slot + 1)
+            end = full_end
+            break
         lost = full_end <= told < resumed or segment.was_cut or not gaps_expected
         if resumed != full_end and (lost or (resumed > durable and remembered.high_watermark >= 0)):
             # the cleaner makes gaps below the high watermark of the checkpoint only
@@ -356,6 +361,14 @@ def _set_aside(segments: list[Segment], slot: int) -> None:
     for segment in segments[slot:]:
         kept = segment.set_aside()
         _log.error("segment behind a lost write taken out segment=%s bytes=%d kept_in=%s", segment.log_path, segment.size, kept)
+    del segments[slot:]
+
+
+def _drop_empty(segments: list[Segment], slot: int) -> None:
+    """Segments that were begun while the last batches of the one before still waited for the journal, and never got into its file.
+    Raises OSError."""
+    for segment in segments[slot:]:
+        segment.remove()
     del segments[slot:]
 
 

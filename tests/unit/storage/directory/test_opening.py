@@ -11,8 +11,13 @@ import pytest
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.directory.opening import close_logs, lock, read_checkpoints, sync_all, take_clean_marker, tell_checkpoints
+from oncelog.storage.env import Env
 from oncelog.storage.files.checkpoints import CLEAN_MARKER, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, write_offsets
+from oncelog.storage.journal.journal import Journal
+from oncelog.storage.journal.replay import FoundJournal
+from support.inline import InlineFlusher, SeededRandom
 from support.simfs import SimFileSystem
+from support.storage_kit import SetClock
 
 DATA = Path("/data")
 TP = TopicPartition("t", 0)
@@ -55,7 +60,7 @@ def test_what_the_checkpoints_say(fs: SimFileSystem) -> None:
 
 
 class Volume:
-    """A file system of which only one call is made."""
+    """A file system that counts one call; no journal is there."""
 
     def __init__(self, able: bool) -> None:
         self.able, self.calls = able, 0
@@ -64,12 +69,19 @@ class Volume:
         self.calls += 1
         return self.able
 
+    def exists(self, _path: Path) -> bool:
+        return False
+
 
 @pytest.mark.parametrize(("logs", "able", "volumes", "singly"), [(0, True, 0, 0), (16, True, 0, 16), (17, True, 1, 0), (17, False, 1, 17)])
 def test_many_logs_are_synced_at_once_where_that_can_be(logs: int, able: bool, volumes: int, singly: int) -> None:
     fs, done = Volume(able), list[int]()
-    sync_all(fs, DATA, [lambda: done.append(1)] * logs)  # type: ignore[arg-type]
+    sync_all(fs, DATA, [lambda: done.append(1)] * logs, FoundJournal({}))  # type: ignore[arg-type]
     assert (fs.calls, len(done)) == (volumes, singly)
+
+
+def no_journal(fs: SimFileSystem) -> Journal:
+    return Journal(Env(SetClock(), SeededRandom(1), fs), DATA, InlineFlusher(), 0)
 
 
 class Closing:
@@ -86,10 +98,10 @@ class Closing:
 
 def test_a_log_that_fails_to_close_keeps_no_other_open(fs: SimFileSystem, caplog: pytest.LogCaptureFixture) -> None:
     logs: list[Any] = [Closing(), Closing(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "gone")), Closing()]
-    assert not close_logs(fs, DATA, logs)
+    assert not close_logs(fs, DATA, logs, no_journal(fs))
     assert all(log.closed for log in logs)
     assert [record.getMessage() for record in caplog.records] == ["log not closed cleanly partition=t-0 error=gone"]
-    assert close_logs(fs, DATA, [Closing(), Closing()])  # type: ignore[list-item]
+    assert close_logs(fs, DATA, [Closing(), Closing()], no_journal(fs))  # type: ignore[list-item]
 
 
 def test_a_failing_sync_is_no_clean_end(fs: SimFileSystem, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +111,7 @@ def test_a_failing_sync_is_no_clean_end(fs: SimFileSystem, monkeypatch: pytest.M
     monkeypatch.setattr(fs, "sync_volume", fails)
     monkeypatch.setattr(fs, "sync_dir", fails)
     log: Any = Closing(OSError(5, "broken"))
-    assert not close_logs(fs, DATA, [log])
+    assert not close_logs(fs, DATA, [log], no_journal(fs))
 
 
 def complaints(fs: SimFileSystem, caplog: pytest.LogCaptureFixture, *, clean: bool, stood: bool = True, here: bool = True) -> list[str]:
