@@ -119,8 +119,8 @@ class Journal:
         self._end()
 
     def flush(self) -> None:
-        """Here and now: what was added is on disk and told. Nothing may be under way."""
-        while self._entries or self._arrived:
+        """Here and now: what was added is on disk and told, unless a frame is on its way."""
+        while self._flying is None and (self._entries or self._arrived):
             flush_now(self)
 
     def _end(self) -> None:

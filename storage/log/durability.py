@@ -202,6 +202,11 @@ class Durability:
         self._log.fail(why)
 
     @property
+    def written_end(self) -> int:
+        """Everything below it is in the files."""
+        return self._written_end if self.holds_back else self._log.log_end_offset
+
+    @property
     def holds_back(self) -> bool:
         """Not everything that was appended is in the files."""
         return bool(self._held or self._stuck)
@@ -248,7 +253,7 @@ class Durability:
             except OSError as error:
                 log.write_failed(error)
                 return None
-        end = self._written_end if self._held else log.log_end_offset
+        end = self.written_end
         open_ended = [segment for segment in self._rolled if segment.held] if self._held else []
         rolled = tuple(segment for segment in self._rolled if segment in log.segments and not segment.held) if self._rolled else ()
         dirty = [*rolled, *open_ended, log.segments.active] if self.synced_end < end else list(rolled)

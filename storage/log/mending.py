@@ -79,7 +79,7 @@ class _Job:
         self.segment = segment
         self.doubt = doubt
         self.replaced = log.segments.replaced
-        self.log_end = log.log_end_offset
+        self.log_end = log.durability.written_end
         self.abandoned = Event()
         self.grows = segment is log.segments.active
         self.begun = False

@@ -35,7 +35,7 @@ class SegmentDraft(Segment):
     __slots__ = ("_abandoned", "_fixes", "_source", "_written", "replaced")
 
     def __init__(self, source: Segment, descriptors: Descriptors, abandoned: Event) -> None:
-        super().__init__(descriptors, source.folder, source.base_offset, source.size, source.index_interval_bytes)
+        super().__init__(descriptors, source.folder, source.base_offset, source.stored_size, source.index_interval_bytes)
         self.created_ms, self.trusted_from, self.walked_to = source.created_ms, source.trusted_from, source.walked_to
         self.txn_index_checked = source.txn_index_checked
         if source.epochs is not None:

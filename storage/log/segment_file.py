@@ -48,6 +48,11 @@ class SegmentFile:
         self.held: list[bytes] = []
         self._held_bytes = 0
 
+    @property
+    def stored_size(self) -> int:
+        """Without what is held; on any thread, then perhaps less."""
+        return self.size - self._held_bytes
+
     def path(self, suffix: str) -> Path:
         return self.folder / file_name(self.base_offset, suffix)
 
@@ -57,12 +62,12 @@ class SegmentFile:
     # -- reading
 
     def read_at(self, position: int, size: int) -> bytes:
-        if self.held and position + size > self.size - self._held_bytes:
+        if self.held and position + size > self.stored_size:
             return self._read_held(position, size)
         return self.descriptors.get(self.log_path).pread(max(0, min(size, self.size - position)), position)
 
     def _read_held(self, position: int, size: int) -> bytes:
-        begin = self.size - self._held_bytes
+        begin = self.stored_size
         stored = self.descriptors.get(self.log_path).pread(begin - position, position) if position < begin else b""
         if len(stored) < begin - position:
             return stored
@@ -140,7 +145,7 @@ class SegmentFile:
         if not batches:
             return
         data = batches[0] if len(batches) == 1 else b"".join(batches)
-        self._write(data, self.size - self._held_bytes, limit_bytes)
+        self._write(data, self.stored_size, limit_bytes)
         self._held_bytes -= len(data)
         del self.held[: len(batches)]
 

@@ -261,7 +261,7 @@ def _check(
     )
     if not remembered.clean:
         # not beyond: a kill in the middle of a write tears a marker that nobody was told of
-        markers = partial(markers, durable=max(remembered.recovery_point, remembered.high_watermark))
+        markers = partial(markers, durable=acknowledged)
     for slot, segment in enumerate(segments[:first_dirty]):
         following = segments[slot + 1].base_offset
         told = last_told(segment)
