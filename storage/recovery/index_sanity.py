@@ -7,15 +7,18 @@ lies is found by whoever follows it (`Segment.locate`, `Segment.time_floor`).
 
 from __future__ import annotations
 
+import logging
 from struct import Struct
 from typing import NamedTuple
 
 from oncelog.storage.files.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from oncelog.storage.files.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
-from oncelog.storage.log.segment import Segment
+from oncelog.storage.log.segment import DamagedSegment, Segment
 
 _ENTRY = Struct(">ii")
 _TIME_ENTRY = Struct(">qi")
+
+_log = logging.getLogger(__name__)
 
 
 class Look(NamedTuple):
@@ -100,3 +103,28 @@ def _last_bytes(segment: Segment, suffix: str, count: int) -> bytes | None:
         return file.pread(count, size - count) if size else b""
     finally:
         file.close()
+
+
+def end_of_sealed(segment: Segment) -> int:
+    """The offset behind the last batch, found from the last index entry; -1 when the segment has to be read: the file does not end with a
+    batch, or the indexes lie, or the batch that they lead to does. Raises OSError."""
+    look = look_at_indexes(segment)
+    if look.fault is not None:
+        _log.warning("indexes rebuilt segment=%s reason=%s", segment.log_path, look.fault)
+        return -1
+    return look.end if look.whole else -1
+
+
+def trusted_tail(segment: Segment) -> tuple[int, int] | None:
+    """(position, last offset) of the last index entry when it leads to that batch; None: the whole segment must be read."""
+    look = look_at_indexes(segment)
+    fault = look.fault
+    if look.tail is not None and fault is None:
+        try:
+            if segment.largest_timestamp >= -1:  # it is asked for, now that it can be mended
+                return look.tail
+        except DamagedSegment as damage:
+            fault = str(damage)
+    if fault is not None:
+        _log.warning("indexes rebuilt segment=%s reason=%s", segment.log_path, fault)
+    return None

@@ -28,11 +28,11 @@ from oncelog.storage.log.flush import Flusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.log.producer_state import ProducerState
 from oncelog.storage.log.replay import read_back, state_at
-from oncelog.storage.log.segment import DamagedSegment, Segment
+from oncelog.storage.log.segment import Segment
 from oncelog.storage.log.segment_file import file_name
 from oncelog.storage.log.swap import SWAP
 from oncelog.storage.recovery.epochs import load_epochs, settle_epochs
-from oncelog.storage.recovery.index_sanity import last_told, look_at_indexes
+from oncelog.storage.recovery.index_sanity import end_of_sealed, last_told, trusted_tail
 from oncelog.storage.recovery.leftovers import NUMBERED, settle_leftovers
 from oncelog.storage.recovery.lost_markers import markers_again
 from oncelog.storage.recovery.mend import mend
@@ -265,7 +265,7 @@ def _check(
     for slot, segment in enumerate(segments[:first_dirty]):
         following = segments[slot + 1].base_offset
         told = last_told(segment)
-        end = _end_of_sealed(segment)
+        end = end_of_sealed(segment)
         if end < 0 or not (gaps_expected or end == following or within((end, following), known)):
             end = check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers, following=following)
             segment.save_indexes(final=True)
@@ -277,7 +277,7 @@ def _check(
         if slot < first_dirty:
             continue
         told = last_told(segment)
-        tail = _trusted_tail(segment) if remembered.clean else None  # after a kill both indexes are built again in any case
+        tail = trusted_tail(segment) if remembered.clean else None  # after a kill both indexes are built again in any case
         behind = journaled.below(segments[slot + 1].base_offset) if slot + 1 < len(segments) else journaled
         full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail, markers=markers, journaled=behind)
         checked |= tail is None and segment.size > 0
@@ -370,31 +370,6 @@ def _drop_empty(segments: list[Segment], slot: int) -> None:
     for segment in segments[slot:]:
         segment.remove()
     del segments[slot:]
-
-
-def _end_of_sealed(segment: Segment) -> int:
-    """The offset behind the last batch, found from the last index entry; -1 when the segment has to be read: the file does not end with a
-    batch, or the indexes lie, or the batch that they lead to does. Raises OSError."""
-    look = look_at_indexes(segment)
-    if look.fault is not None:
-        _log.warning("indexes rebuilt segment=%s reason=%s", segment.log_path, look.fault)
-        return -1
-    return look.end if look.whole else -1
-
-
-def _trusted_tail(segment: Segment) -> tuple[int, int] | None:
-    """(position, last offset) of the last index entry when it leads to that batch; None: the whole segment must be read."""
-    look = look_at_indexes(segment)
-    fault = look.fault
-    if look.tail is not None and fault is None:
-        try:
-            if segment.largest_timestamp >= -1:  # it is asked for, now that it can be mended
-                return look.tail
-        except DamagedSegment as damage:
-            fault = str(damage)
-    if fault is not None:
-        _log.warning("indexes rebuilt segment=%s reason=%s", segment.log_path, fault)
-    return None
 
 
 def _resume_at(env: Env, segments: list[Segment], descriptors: Descriptors, config: LogConfig, end: int) -> int:
