@@ -264,8 +264,9 @@ class LogConfig:
     journal_bytes: int = option(
         "oncelog.journal.bytes",
         INT,
-        64 << 20,
-        "Size of the journal, where one fdatasync covers small batches of many partitions; 0: every log is synced on its own.",
+        0,
+        "Size of the journal, where one fdatasync covers small batches of many partitions; tried with 67108864. 0: none, every log is "
+        "synced on its own.",
         at_least=0,
         ours=True,
     )

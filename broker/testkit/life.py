@@ -26,7 +26,6 @@ DEFAULTS = {
     "transaction.state.log.num.partitions": "5",
     "offsets.topic.num.partitions": "5",
     "group.initial.rebalance.delay.ms": "100",
-    "oncelog.journal.bytes": "0",  # crash points are told by single writes to logs, and syncs cost nothing here
     "connections.max.idle.ms": "-1",  # moved time is not a silent client's fault
 }
 

@@ -67,7 +67,7 @@ class _FrameWrite:
 
 class Journal:
     """Everything on the loop's thread, but for the writes and syncs. `room`: bytes that the frame which is being collected can still take,
-    negative while nothing is taken: before the first `tend`, behind the end, and when both files are full.
+    negative while nothing is taken: before the first `tend`, behind the end, and when both files are full. `is_used`: its size is not 0.
 
     A `FlushTarget`: one frame is on its way at a time, and what comes meanwhile is the next one. So a frame that is found on disk proves
     that all before it were.
@@ -92,7 +92,8 @@ class Journal:
         self._reached = 0  # the newest frame on disk
         self._preparing = False
         self._problem = ""  # why a file could not be prepared, as it was told
-        self._ended = not self._file_bytes
+        self.is_used = bool(self._file_bytes)
+        self._ended = not self.is_used
         self._wanted = False
         self.room = -1
 

@@ -63,6 +63,7 @@ class FoundJournal:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.damaged: list[str] = []
         self.keep = False
+        self._is_there = bool(files)
         self._batches: dict[tuple[bytes, int], dict[int, memoryview]] = {}
         found = [(len(data), frames) for data in files.values() if (frames := _rising(memoryview(data)))]
         found.sort(key=lambda one: one[1][-1].sequence)
@@ -81,8 +82,8 @@ class FoundJournal:
             self._batches.setdefault((topic_id, partition), {})[int.from_bytes(batch[:8])] = batch
 
     def of(self, topic_id: bytes, partition: int) -> JournaledBatches:
-        batches = self._batches.get((topic_id, partition))
-        return NOTHING if batches is None else JournaledBatches(batches)
+        """NOTHING, and no other, where there is no journal."""
+        return JournaledBatches(self._batches.get((topic_id, partition), {})) if self._is_there else NOTHING
 
     def __len__(self) -> int:
         return sum(map(len, self._batches.values()))

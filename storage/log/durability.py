@@ -124,10 +124,12 @@ class Durability:
     # -- the journal
 
     def belong_to(self, journal: Journal, on_sealed: Callable[[], None]) -> None:
-        """The directory's journal takes what it can from now on; `on_sealed` as above."""
-        self._journal, self.on_sealed = journal, on_sealed
-        self._entry_head = entry_head(self._log.topic_id.bytes, self._log.topic_partition.partition)
-        self._log.segments.active.ahead = self
+        """The directory's journal, if it has one, takes what it can from now on; `on_sealed` as above."""
+        self.on_sealed = on_sealed
+        if journal.is_used:
+            self._journal = journal
+            self._entry_head = entry_head(self._log.topic_id.bytes, self._log.topic_partition.partition)
+            self._log.segments.active.ahead = self
 
     def take(self, segment: SegmentFile, batch: Buffer, last_offset: int) -> bytes | None:
         """What is to become of `batch`, which is being appended: to be held until the journal lets it go to the file, or None, straight

@@ -282,7 +282,8 @@ def _check(
         full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail, markers=markers, journaled=behind)
         checked |= tail is None and segment.size > 0
         resumed = segments[slot + 1].base_offset if slot + 1 < len(segments) else full_end
-        if resumed > full_end >= acknowledged and not remembered.clean and not any(one.size for one in segments[slot + 1 :]):
+        held = journaled is not NOTHING and not remembered.clean  # batches may have been, for the journal
+        if held and resumed > full_end >= acknowledged and not any(one.size for one in segments[slot + 1 :]):
             _drop_empty(segments, slot + 1)
             end = full_end
             break

@@ -31,8 +31,10 @@ def everywhere(value: bytes) -> dict[int, list[bytes]]:
     return {n: [value] for n in EVERYWHERE}
 
 
-def test_k1_a_new_instance_aborts_what_the_old_one_had_open(rounds: Rounds) -> None:
+@pytest.mark.parametrize("journal_bytes", ["0", "67108864"], ids=["plain", "journal"])
+def test_k1_a_new_instance_aborts_what_the_old_one_had_open(rounds: Rounds, journal_bytes: str) -> None:
     """Killed while it does: once the new instance heard anything at all, the old one cannot commit any more."""
+    rounds.overrides["oncelog.journal.bytes"] = journal_bytes
 
     def live(broker: KillingBroker, chance: random.Random, reader: Committed) -> None:
         tv2 = chance.random() < 0.5

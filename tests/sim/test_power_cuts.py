@@ -119,7 +119,7 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.journal_bytes = LEAST_BYTES if seed % 4 else 0
+        self.journal_bytes = LEAST_BYTES if seed % 2 else 0
         self.segment_bytes = str((1_500, 6_000, 30_000)[seed % 3])  # a batch behind a roll passes the journal by
         self.clock = TickingClock()
         self.fs = SimFileSystem(seed, now_ms=self.clock.time_ms)

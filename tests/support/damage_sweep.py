@@ -30,6 +30,7 @@ OF_DIRECTORY = (
     "oncelog.journal.0",
 )
 LEFTOVERS = tuple(f"{suffix}.{state}" for suffix in NUMBERED[:4] for state in ("swap", "cleaned", "deleted"))
+JOURNAL_BYTES = 64 << 20
 PLACES = ("head", "middle", "tail")
 HOW = ("truncate", "zero", "flip", "cut out", "garbage")
 Values = set[bytes]
@@ -138,7 +139,7 @@ def fill_sweep(data_dir: Path) -> TxnDirectory:
 
     Two transactional ids: with each transaction an epoch of its own, and of the old kind, whose epoch stays.
     """
-    made = TxnDirectory(data_dir)
+    made = TxnDirectory(data_dir, journal_bytes=JOURNAL_BYTES)
     for place in (PLACE, OTHER):
         made.logs.create_topic(place.topic, 1, dict(SMALL))
     idempotent, new, old = made.init(None), made.init("t"), made.init("s")

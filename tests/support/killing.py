@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,11 +36,11 @@ class KillingBroker(BrokerProcess):
 
     launcher = (killing_serve.__file__,)
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, overrides: Mapping[str, str]) -> None:
         self.kill_file = data_dir.parent / f"{data_dir.name}-kill-at"
         self.clients: list[Client] = []
         self._shot: threading.Timer | None = None
-        super().__init__(data_dir, env={killing_serve.KILL_FILE: str(self.kill_file)})
+        super().__init__(data_dir, overrides, env={killing_serve.KILL_FILE: str(self.kill_file)})
 
     def arm(self, nth: int) -> None:
         draft = self.kill_file.with_suffix(".new")
@@ -241,6 +241,7 @@ class Rounds:
 
     def __init__(self, folder: Path, what: str, seed: int, runs: int, tell: Callable[[str], None]) -> None:
         self.folder, self.what, self.seed, self.runs, self._tell = folder, what, seed, runs, tell
+        self.overrides: dict[str, str] = {}  # settings of the broker
         self.counts: Counter[str] = Counter()
 
     def __call__(self, partitions: int, live: Callable[[KillingBroker, random.Random, Committed], None]) -> None:
@@ -269,7 +270,7 @@ class Rounds:
     @contextmanager
     def _broker(self) -> Iterator[KillingBroker]:
         data_dir = self.folder / "data"
-        with KillingBroker(data_dir) as broker:
+        with KillingBroker(data_dir, self.overrides) as broker:
             yield broker
             broker.close_clients()
         shutil.rmtree(data_dir)

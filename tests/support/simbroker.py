@@ -39,7 +39,6 @@ SETTINGS = {
     "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
     "offsets.topic.num.partitions": str(INTERNAL_PARTITIONS),
     "listeners": "PLAINTEXT://sim:9092",
-    "oncelog.journal.bytes": "1048576",
 }
 TICK_SECONDS = 0.05
 

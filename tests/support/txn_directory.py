@@ -28,13 +28,13 @@ SMALL = {"internal.segment.bytes": "2500", "index.interval.bytes": "200"}
 class TxnDirectory:
     """The process that serves `data_dir`: logs and transactions, no socket. `close` is an orderly stop, `kill` is not."""
 
-    def __init__(self, data_dir: Path, now_ms: int | None = None) -> None:
+    def __init__(self, data_dir: Path, now_ms: int | None = None, *, journal_bytes: int = 0) -> None:
         self.data_dir = data_dir
         self.clock = HandClock()
         if now_ms is not None:
             self.clock.now_ms = now_ms
         env = Env(self.clock, SeededRandom(2), OsFileSystem())
-        self.logs = LogManager(env, data_dir, LogConfig(), InlineFlusher())
+        self.logs = LogManager(env, data_dir, LogConfig(journal_bytes=journal_bytes), InlineFlusher())
         self.logs.start()
         self.service = TxnService(env, self.logs, TxnConfig(state_log_num_partitions=2), kept_in(MetadataStore(env, data_dir)))
         self.service.start()
