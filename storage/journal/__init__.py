@@ -1,9 +1,10 @@
 """The journal: one sync for what many logs appended. How it works, and where each rule stands.
 
-A file is safe after its own fdatasync only. A turn of the loop that appends to fifty partitions would need fifty of them before the answers
-may leave, and a transaction a second round, because no marker may be on disk without its Prepare. So there is one file into which all small
-batches go, in the order in which they were appended, one *frame* for each sync (`frames.py`). The logs have them on disk when they have had
-time (`journal.py`); a start after a power cut puts back what they lack (`replay.py`, `recovery/salvage.py`).
+A file is safe after its own fdatasync only. A turn of the loop that appends to fifty partitions needs fifty of them before the answers may
+leave, and a transaction a second round, because no marker may be on disk without its Prepare. So with `oncelog.journal.bytes` (by default
+0, for none) there is one file into which all small batches go, in the order in which they were appended, one *frame* for each sync
+(`frames.py`). The logs have them on disk when they have had time (`journal.py`); a start after a power cut puts back what they lack
+(`replay.py`, `recovery/salvage.py`).
 
     append ──▶ frame being collected ──▶ frame on its way ──▶ on disk: the log's file gets the batches, the high watermark moves
        │        (batches held in memory,    (one write,                    │

@@ -281,14 +281,23 @@ def test_without_acknowledgement_from_disk_there_is_no_journal(monkeypatch: pyte
     assert not bench.log(0).durability.holds_back
 
 
-def test_size_zero_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_default_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each append is in its file at once, and each log is synced on its own."""
     monkeypatch.setattr(Bench, "ready", Bench.flush)
-    bench = Bench(monkeypatch, size=0)
+    bench = Bench(monkeypatch, size=LogConfig().journal_bytes)
     bench.manager.journal.want()
     bench.manager.maintenance(bench.clock.now_ms)
     bench.flush()
+    before = bench.file_size()
+    assert not bench.log(0).durability.in_order
     bench.append(0)
+    bench.append(1)
     assert not bench.log(0).durability.holds_back
+    assert not bench.log(0).durability.in_order, "a marker has to wait for its Prepare"
+    assert bench.file_size() == 2 * before
+    bench.syncs.clear()
+    bench.flush()
+    assert bench.syncs == [f"{DATA}/t-{partition}/{0:020d}.log" for partition in (0, 1)]
     assert not any(name.startswith(f"{DATA}/oncelog.journal") for name in bench.fs.names)
 
 
