@@ -148,7 +148,8 @@ def is_unsaid(damage: Damage, stop: str) -> bool:
     remade = stop == KILLED and damage.slot == ACTIVE and damage.file in REMADE_AFTER_A_KILL
     # a lost voucher costs a look at the markers, an entry in the middle of an index lies to nobody who is not led there
     redundant = (damage.file, damage.how) in (("oncelog.txnindexes", "remove"), ("index", "flip"), ("index", "cut out"))
-    return remade or redundant or damage.file in (*NOT_READ, JOURNAL)
+    put_back = (damage.file, damage.slot, stop) == ("log", ACTIVE, KILLED)  # the journal has all of it, as after a power cut
+    return remade or redundant or put_back or damage.file in (*NOT_READ, JOURNAL)
 
 
 def wrong_times(served: TxnDirectory) -> list[str]:
