@@ -65,6 +65,7 @@ class Segment(SegmentFile):
         "epochs",
         "index_interval_bytes",
         "indexes_made",
+        "lost_tail",
         "max_timestamp",
         "max_timestamp_offset",
         "trusted_from",
@@ -82,6 +83,7 @@ class Segment(SegmentFile):
         self.max_timestamp_offset = base_offset
         self.txn_index_checked = False
         self.was_cut = False
+        self.lost_tail: list[tuple[int, int]] = []  # offsets [first, end) that were behind the cut and did not come back
         self.damaged_at: int | None = None  # the last of the offsets from which on batches had to be taken out
         self.epochs: LeaderEpochs | None = None  # what an earlier process wrote has these
         self.indexes_made = False  # from the batches, by this process

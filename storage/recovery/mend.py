@@ -11,7 +11,7 @@ from oncelog.protocol.names import TopicPartition
 from oncelog.storage.env import FileSystem
 from oncelog.storage.log.segment import DamagedSegment, Segment
 from oncelog.storage.recovery.lost_markers import markers_again
-from oncelog.storage.recovery.missing import read_missing, tell_missing
+from oncelog.storage.recovery.missing import Ranges, read_missing, tell_missing
 from oncelog.storage.recovery.salvage import check_segment
 
 _log = logging.getLogger(__name__)
@@ -39,10 +39,10 @@ def mend(
             _log.error("damage found while building indexes partition=%s error=%s", topic_partition, damage)
     markers = partial(markers_again, fs, segments, log_end=log_end)
     following = next((one.base_offset for one in segments if one.base_offset > segment.base_offset), log_end)
-    end = check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers, following=following)
+    check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers, following=following)
     segment.save_indexes(final=True, sync=True)
-    return partial(_tell_lost_end, fs, segment.folder, topic_partition, (end, following)) if segment.was_cut and end < following else None
+    return partial(_tell_lost_tail, fs, segment.folder, topic_partition, segment.lost_tail) if segment.lost_tail else None
 
 
-def _tell_lost_end(fs: FileSystem, folder: Path, topic_partition: TopicPartition, lost: tuple[int, int]) -> None:
-    tell_missing(fs, folder, topic_partition, read_missing(fs, folder), [lost])
+def _tell_lost_tail(fs: FileSystem, folder: Path, topic_partition: TopicPartition, lost: Ranges) -> None:
+    tell_missing(fs, folder, topic_partition, read_missing(fs, folder), lost)

@@ -208,7 +208,7 @@ def _of_lost_logs(lost_logs: dict[int, bool], segments: list[Segment], missing: 
     found: Ranges = []
     for base in sorted(base for base, told in lost_logs.items() if told):
         slot = bisect_right(bases, base)
-        if 0 < slot < len(bases) and not within((base, bases[slot]), [*missing, *found]):
+        if 0 < slot < len(bases) and not any(first < bases[slot] and base < end for first, end in (*missing, *found)):
             found.append((base, bases[slot]))
     return found
 
@@ -269,7 +269,9 @@ def _check(
         if end < 0 or not (gaps_expected or end == following or within((end, following), known)):
             end = check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers, following=following)
             segment.save_indexes(final=True)
-        if end < following and (end <= told < following or segment.was_cut or not gaps_expected):
+        if segment.was_cut:
+            missing += segment.lost_tail
+        elif end < following and (end <= told < following or not gaps_expected):
             missing.append((end, following))
         end = following
     checked = False

@@ -332,10 +332,21 @@ def _take_out(walk: _Walk, size: int, topic_partition: TopicPartition, markers: 
     if last.end == size and markers[-1]:
         walk.next_offset = parse_header(markers[-1][-1]).next_offset
     segment.was_cut = last.end == size
+    segment.lost_tail = list(_between(last.first, walk.following, markers[-1])) if segment.was_cut else []
     if len(walk.holes) == 1 and segment.was_cut and not markers[-1]:
         segment.cut(last.position)
         return
     segment.rewrite(list(_pieces(walk.holes, markers, size)))
+
+
+def _between(first: int, end: int, markers: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    """What of the offsets [first, end) the markers leave, as ranges of that kind."""
+    for header in map(parse_header, markers):
+        if first < header.base_offset:
+            yield first, header.base_offset
+        first = header.next_offset
+    if first < end:
+        yield first, end
 
 
 def _is_torn(segment: Segment, position: int) -> bool:

@@ -6,6 +6,7 @@ import logging
 import re
 import shutil
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,38 @@ def test_indexes_that_a_replacement_left_tell_of_no_loss(tmp_path: Path, caplog:
     assert not [one for one in verify(tmp_path, records=False).findings if "in no segment" in one.message]
     lines(caplog)
     kit.start()
+    assert [line for line in lines(caplog) if "data is missing" in line] == []
+
+
+@both
+@pytest.mark.parametrize("outcomes", ["a" * 60, "ac" * 30], ids=["aborted", "both"])
+@pytest.mark.parametrize("kept", [0.0, 0.3])
+@pytest.mark.parametrize("ends_with_marker", [True, False], ids=["marker last", "record last"])
+def test_records_in_front_of_markers_that_come_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, ends_with_marker: bool, kept: float, outcomes: str, clean: bool
+) -> None:
+    """The markers stand at their offsets again; what was lost beside them is named all the same."""
+    kit = Kit(tmp_path, flush_on_ack=False)
+    kit.create(internal_segment_bytes="2000")
+    for epoch, outcome in enumerate(outcomes):
+        for sequence in range(2):
+            kit.append(sequence, pid=7, epoch=epoch, txn=True)
+        kit.append()
+        kit.mark(7, outcome == "c", epoch + 1)
+    kit.manager.chores.write_checkpoints(everything=True)
+    before = offsets(kit.log)
+    kit.stop() if clean else kit.kill()
+    path = next(one for one, after in pairwise(logs(kit)) if (int(after.stem) % 4 == 0) == ends_with_marker)
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * kept)])
+    assert verify(tmp_path, records=False).errors
+    lines(caplog)
+    kit.start()
+    there = offsets(kit.log)
+    told = " ".join(line for line in lines(caplog) if "data is missing" in line)
+    named = [number for first, last in re.findall(r"(\d+)\.\.(\d+)", told) for number in range(int(first), int(last) + 1)]
+    assert len(there) < len(before)
+    assert [number for number in named if number % 4 < 3] == sorted({*before} - {*there})
+    kit.restart()
     assert [line for line in lines(caplog) if "data is missing" in line] == []
 
 
