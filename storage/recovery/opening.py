@@ -99,8 +99,8 @@ def open_log(
     )
     if not any(name.endswith(SWAP) for name in found):  # of a segment that had to give way indexes may be left
         missing += _of_lost_logs(lost_logs, segments, missing)
+    missing += segments[-1].lost_tail or ([(end, remembered.known_end)] if remembered.known_end > end else [])
     if remembered.known_end > end:
-        missing.append((end, remembered.known_end))
         end = _resume_at(env, segments, descriptors, config, remembered.known_end)
     elif remembered.high_watermark > end:
         _log.warning(
@@ -281,7 +281,11 @@ def _check(
         told = last_told(segment)
         tail = trusted_tail(segment) if remembered.clean else None  # after a kill both indexes are built again in any case
         behind = journaled.below(segments[slot + 1].base_offset) if slot + 1 < len(segments) else journaled
-        full_end = check_segment(segment, topic_partition, durable, clean=remembered.clean, tail=tail, markers=markers, journaled=behind)
+        check = partial(check_segment, segment, topic_partition, durable, clean=remembered.clean, markers=markers, journaled=behind)
+        full_end = check(tail=tail)
+        segment.lost_tail = []
+        if slot + 1 == len(segments) and full_end < remembered.known_end:  # a marker that stood behind may be known
+            full_end = check(tail=None, following=remembered.known_end)
         checked |= tail is None and segment.size > 0
         resumed = segments[slot + 1].base_offset if slot + 1 < len(segments) else full_end
         held = journaled is not NOTHING and not remembered.clean  # batches may have been, for the journal

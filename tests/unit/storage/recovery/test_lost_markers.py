@@ -112,6 +112,38 @@ def test_a_sealed_segment_that_lost_its_tail_gets_its_last_markers_back(tmp_path
     assert [end[:2] for end in markers(kit.log) if not end[3]] == [end[:2] for end in ends]
 
 
+@both
+@pytest.mark.parametrize("kept", [0, 1])
+@pytest.mark.parametrize("more", [-1, 0, 2])
+def test_an_active_segment_that_lost_its_tail_gets_its_aborts_back(tmp_path: Path, more: int, kept: int, clean: bool) -> None:
+    """Of a transaction that began in the segment before, and whose producer committed since: nobody else knows how it ended."""
+    kit = filled(tmp_path, "cao", epochs=False)
+    kit.log.roll(kit.clock.now_ms)
+    kit.append()
+    kit.mark(7, False, 0)
+    for number in range(more):
+        kit.append(6 + number, pid=7, txn=True)
+    if more >= 0:
+        kit.mark(7, True, 0)
+        kit.append()
+    seen, end = committed(kit.log), kit.log.log_end_offset
+    aborted = next(one for one in markers(kit.log) if one[0] > 10)
+    assert not aborted[3]
+    kit.manager.chores.write_checkpoints(everything=True)
+    kit.stop() if clean else kit.kill()
+    place = Partition(kit.data_dir, str(TP))
+    position, _ = place.batches(ACTIVE)[kept]
+    path = place.file("log", ACTIVE)
+    path.write_bytes(path.read_bytes()[:position])
+    kit.start()
+    assert aborted in markers(kit.log)
+    first = aborted[0] - 1 + kept
+    assert read_missing(kit.fs, kit.folder) == [one for one in ((first, aborted[0]), (aborted[0] + 1, end)) if one[0] < one[1]]
+    assert kit.log.last_stable_offset == kit.log.log_end_offset == end
+    kit.append()
+    assert [one for one in committed(kit.log) if one not in seen] == [end]
+
+
 def test_a_commit_that_only_the_snapshot_behind_it_tells_of(tmp_path: Path) -> None:
     """The marker is gone without a trace, the next transaction of the same epoch is aborted in the next segment."""
     kit = filled(tmp_path, "c", epochs=False)
