@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from oncelog.protocol.primitives import crc32c
 from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, parse_header
 from oncelog.storage.env import FileSystem
+from oncelog.storage.files.offset_index import OffsetIndex
+from oncelog.storage.files.time_index import TimeIndex
 from oncelog.storage.log.swap import CLEANED, DELETED, SWAP
 
 NUMBERED = re.compile(r"(\d{20})(\.(?:log|index|timeindex|txnindex|snapshot))((?:\.deleted|\.cleaned|\.swap)?)")
 
 _log = logging.getLogger(__name__)
+_ENDLESS = 1 << 62  # bytes
 
 
 class _Name(NamedTuple):
@@ -94,7 +98,8 @@ def _finish(fs: FileSystem, folder: Path, matches: list[_Name], swaps: list[_Nam
 
 
 def _span(fs: FileSystem, path: Path, base: int) -> int | None:
-    """The offset behind the last batch of a `.log.swap`; None when anything in it is not as a cleaner writes it."""
+    """The offset behind the last batch of a `.log.swap`; None when anything in it is not as a cleaner writes it, or its own indexes know of
+    more than it has."""
     data = memoryview(fs.read(path))
     position, end = 0, base
     while position < len(data):
@@ -108,4 +113,15 @@ def _span(fs: FileSystem, path: Path, base: int) -> int | None:
             return None
         end = header.next_offset
         position += size
-    return end if end > base else None
+    return end if base < end and _told_end(fs, path, base) <= end else None
+
+
+def _told_end(fs: FileSystem, path: Path, base: int) -> int:
+    """The offset behind the last batch that the indexes beside a `.log.swap` know; `base` where they tell nothing."""
+    told = base
+    for suffix, parse in ((".index", partial(OffsetIndex.parse, log_size=_ENDLESS)), (".timeindex", TimeIndex.parse)):
+        name = path.with_name(f"{base:020}{suffix}{SWAP}")
+        index = parse(fs.read(name), base_offset=base) if fs.exists(name) else None
+        if index is not None and index.offsets:
+            told = max(told, base + index.offsets[-1] + 1)
+    return told

@@ -275,15 +275,12 @@ def _check(
             missing.append((end, following))
         end = following
     checked = False
-    for slot, segment in enumerate(list(segments)):
-        if slot < first_dirty:
-            continue
+    for slot, segment in list(enumerate(segments))[first_dirty:]:
         told = last_told(segment)
         tail = trusted_tail(segment) if remembered.clean else None  # after a kill both indexes are built again in any case
         behind = journaled.below(segments[slot + 1].base_offset) if slot + 1 < len(segments) else journaled
         check = partial(check_segment, segment, topic_partition, durable, clean=remembered.clean, markers=markers, journaled=behind)
-        full_end = check(tail=tail)
-        segment.lost_tail = []
+        full_end, segment.lost_tail = check(tail=tail), []
         if slot + 1 == len(segments) and full_end < remembered.known_end:  # a marker that stood behind may be known
             full_end = check(tail=None, following=remembered.known_end)
         checked |= tail is None and segment.size > 0

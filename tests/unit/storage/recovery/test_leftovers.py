@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import struct
 from pathlib import Path
 
 import pytest
+from oncelog.protocol.records import iter_headers
 from oncelog.storage.env import OsFileSystem
 from oncelog.storage.recovery.leftovers import settle_leftovers
 from support.storage_kit import Kit, offsets
@@ -60,6 +62,19 @@ def test_a_damaged_swap_leaves_what_it_was_to_replace(tmp_path: Path, caplog: py
     caplog.clear()
     assert after_start(tmp_path) == seen
     assert not caplog.messages
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_a_swap_that_ends_before_its_own_index_leaves_what_it_was_to_replace(tmp_path: Path, suffix: str) -> None:
+    folder, logs, seen = sealed(tmp_path)
+    base = int(logs[0].stem)
+    last = list(iter_headers(logs[0].read_bytes()))[-1]
+    assert last[0] > 0
+    logs[0].with_suffix(".log.swap").write_bytes(logs[0].read_bytes()[: last[0]])  # cut where a batch ends
+    entry = (last[1].last_offset - base, last[0]) if suffix == ".index" else (last[1].max_timestamp, last[1].last_offset - base)
+    logs[0].with_suffix(f"{suffix}.swap").write_bytes(struct.pack(">ii" if suffix == ".index" else ">qi", *entry))
+    assert after_start(tmp_path) == seen
+    assert list(folder.glob("quarantine-swap-*"))
 
 
 def test_a_damaged_swap_without_anything_it_could_replace_is_salvaged(tmp_path: Path) -> None:
