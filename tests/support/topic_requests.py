@@ -144,7 +144,10 @@ class Broker:
 
     def __init__(self, topics: dict[str, int] | None = None, authorizer: Any = None, *, logs: Any = None, **server: Any) -> None:
         self.logs = logs if logs is not None else FakeLogs(topics or {})
-        store = SimpleNamespace(section=lambda name: {"": {"min.insync.replicas": "1"}} if name == "broker_configs" else {}, put=None)
+        sections = {"broker_configs": {"": {"min.insync.replicas": "1"}}}
+        store = SimpleNamespace(
+            section=lambda name: sections.get(name, {}), get=lambda name, key: sections.get(name, {}).get(key), put=None
+        )
         connection = SimpleNamespace(
             principal=ANONYMOUS, client_host="127.0.0.1", listener_name="PLAINTEXT", local_address=("127.0.0.1", 9092)
         )
