@@ -102,7 +102,13 @@ class Client:
         return answer.responses[0].partitions[0]
 
     def aborted(self, topic: str, offset: int) -> list[tuple[int, int]]:
-        return [(each.producer_id, each.first_offset) for each in self.fetch(topic, offset).aborted_transactions or []]
+        """Beside records: while indexes that were lost are made again, a Fetch that does not wait gets none."""
+
+        def once() -> Any:
+            answer = self.fetch(topic, offset)
+            return answer if answer.records else None
+
+        return [(each.producer_id, each.first_offset) for each in wait_until(once).aborted_transactions or []]
 
 
 @pytest.mark.parametrize("clean", [True, False], ids=["clean", "killed"])
