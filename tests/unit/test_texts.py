@@ -35,7 +35,7 @@ def names() -> frozenset[str]:
 
 
 def papers() -> list[Path]:
-    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md")]
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md") if "node_modules" not in path.parts]
     return sorted([*ROOT.glob("*.md"), *found, *(ROOT / name for name in PAPERS)])
 
 
