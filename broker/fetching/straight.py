@@ -69,7 +69,7 @@ class _Read:
             return None
         in_memory = max(self._connection.at_once_bytes, SMALL_BYTES)
         try:
-            data = log.read(self._offset, self._limit, isolation=self._isolation, min_one_message=True, in_memory=in_memory)
+            data = log.reader.read(self._offset, self._limit, self._isolation, True, in_memory, patient=True)
         except KafkaError as error:
             return self._lone.answer(self._correlation_id, FetchPartitionData(self._lone.partition, error.code))
         if not final and len(data.records) < self._least:

@@ -13,7 +13,7 @@ def test_the_file_system_is_that_of_the_nearest_mount() -> None:
     mounts = "/dev/a / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/b /tmp/disk xfs rw 0 0\n"
     assert filesystem(mounts, Path("/tmp/disk/x")) == "xfs"
     assert filesystem(mounts, Path("/tmp/diskette")) == "tmpfs"
-    assert filesystem(mounts, Path("/home/x")) == "ext4"
+    assert filesystem(mounts, Path("/data/x")) == "ext4"
 
 
 def test_kfake_is_told_by_its_version() -> None:

@@ -139,7 +139,8 @@ def with_a_damaged_batch(data_dir: Path) -> int:
     return count // 2
 
 
-def test_a_large_segment_that_has_to_be_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("version", [11, 12], ids=["ordinary way", "straight way"])
+def test_a_large_segment_that_has_to_be_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int) -> None:
     """While it is, whoever asks for the damaged place waits; others are answered, from the same partition too."""
     damaged = with_a_damaged_batch(tmp_path / "data")
     begun, gate, check = threading.Event(), threading.Event(), mend.check_segment
@@ -154,24 +155,27 @@ def test_a_large_segment_that_has_to_be_mended(tmp_path: Path, monkeypatch: pyte
         with Connection(watched.bootstrap, timeout=60.0) as reader, Connection(watched.bootstrap, timeout=20.0) as other:
             other.request(ApiKey.API_VERSIONS, 3, {"client_software_name": "c", "client_software_version": "1"})
             watched.reset()
-            waiting = reader.send(ApiKey.FETCH, 11, fetch(damaged, max_wait_ms=60_000))
+            waiting = reader.send(ApiKey.FETCH, version, fetch(version, damaged, max_wait_ms=60_000))
             assert begun.wait(20.0)
             for _ in range(100):
                 other.request(ApiKey.API_VERSIONS, 3, {"client_software_name": "c", "client_software_version": "1"})
             assert answers(other, send(other, "t", [batch(records())])) == [OK]
             for offset, wait_ms, some in ((0, 0, True), (damaged, 0, False), (damaged, 100, False), (damaged * 2, 0, True)):
-                answer = other.receive(ApiKey.FETCH, 11, other.send(ApiKey.FETCH, 11, fetch(offset, wait_ms))).responses[0].partitions[0]
+                sent = other.send(ApiKey.FETCH, version, fetch(version, offset, wait_ms))
+                answer = other.receive(ApiKey.FETCH, version, sent).responses[0].partitions[0]
                 assert (answer.error_code, bool(answer.records)) == (OK, some)
             gate.set()
-            answer = reader.receive(ApiKey.FETCH, 11, waiting).responses[0].partitions[0]
+            answer = reader.receive(ApiKey.FETCH, version, waiting).responses[0].partitions[0]
         assert answer.error_code == OK
         assert parse_header(answer.records).base_offset == damaged + 1
         assert watched.longest_ms < 5 * TURN_MS, watched.longest_turn  # a second and more when the loop did it
 
 
-def fetch(offset: int, max_wait_ms: int) -> bytes:
+def fetch(version: int, offset: int, max_wait_ms: int) -> bytes:
     kind = messages.FetchRequest.FetchTopic
-    asked = kind.FetchPartition(partition=0, current_leader_epoch=-1, fetch_offset=offset, log_start_offset=-1, partition_max_bytes=1 << 20)
+    asked = kind.FetchPartition(
+        partition=0, current_leader_epoch=-1, fetch_offset=offset, last_fetched_epoch=-1, log_start_offset=-1, partition_max_bytes=1 << 20
+    )
     request = messages.FetchRequest(
         replica_id=-1,
         max_wait_ms=max_wait_ms,
@@ -184,7 +188,7 @@ def fetch(offset: int, max_wait_ms: int) -> bytes:
         forgotten_topics_data=[],
         rack_id="",
     )
-    return bytes(messages.encode_request(ApiKey.FETCH, 11, request))
+    return bytes(messages.encode_request(ApiKey.FETCH, version, request))
 
 
 def test_who_hangs_up_is_not_waited_for(watched: WatchedBroker, name: str) -> None:
