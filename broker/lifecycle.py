@@ -143,8 +143,17 @@ class Broker:
         self.context.transactions.verifies_partitions = configs.txn_config().partition_verification_enable
 
     async def start(self) -> None:
-        """Recover, then accept. Raises OSError, KafkaError."""
-        self.recover()
+        """Recover, then accept; a start that fails leaves nothing open. Raises OSError, KafkaError."""
+        try:
+            self.recover()
+            await self._accept()
+        except BaseException:
+            for listener in self.listeners:
+                listener.drop()
+            self.close()
+            raise
+
+    async def _accept(self) -> None:
         if self._wanted_topics:
             from oncelog.broker.topics.at_start import make_topics
 
@@ -300,5 +309,6 @@ class Broker:
     def close(self) -> None:
         """The part of `stop` that needs no loop. A directory that could not be opened is left as it is: it may be another broker's."""
         if self._opened:
+            self._opened = False
             self.context.turns.close()
             self.logs.stop()

@@ -205,11 +205,7 @@ async def _plain(
 
     flusher = ThreadFlusher(asyncio.get_running_loop())
     broker = Broker(system_env(), directory, config, flusher, claim(), accept_data_loss=accept_data_loss, topics=topics, around=around)
-    try:
-        await broker.start()
-    except BaseException:
-        broker.close()
-        raise
+    await broker.start()
     yield broker
     await broker.stop()
 

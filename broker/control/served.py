@@ -67,11 +67,7 @@ class ServedBroker(Controlled):
             topics=self._topics,
             around=self.around,
         )
-        try:
-            await broker.start()
-        except BaseException:
-            broker.close()
-            raise
+        await broker.start()
         self.broker = broker
         bound = tuple(dataclasses.replace(each.config, port=each.port) for each in broker.listeners)
         self._config = dataclasses.replace(self._config, listeners=bound)

@@ -57,11 +57,7 @@ class Life(Controlled):
         self._flusher = LoopFlusher(loop)
         env = Env(self.clock, SystemRandom(), fs)
         broker = lifecycle.Broker(env, self._folder, self._config(), self._flusher, around=self.around)
-        try:
-            await broker.start()
-        except BaseException:
-            broker.close()
-            raise
+        await broker.start()
         self.broker = broker
         self.down.clear()
         self._settings["listeners"] = ",".join(f"{each.name}://{each.config.host}:{each.port}" for each in broker.listeners)

@@ -235,13 +235,22 @@ def test_a_directory_that_could_not_be_opened_is_left_as_it_is(machine: Machine)
     assert machine.fs.exists(DATA / ".kafka_cleanshutdown")
 
 
-def test_a_port_that_is_taken_ends_the_start(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_ends_the_start_and_nothing_is_left_open(tmp_path: Path) -> None:
     async def work(broker: Broker) -> None:
-        port = broker.listeners[0].port
-        settings = load({**SETTINGS, "listeners": f"PLAINTEXT://127.0.0.1:{port}"})
-        second = Broker(broker.env, tmp_path / "other", settings, InlineFlusher())
+        names = {
+            "listeners": f"PLAINTEXT://127.0.0.1:0,EXTERNAL://127.0.0.1:{broker.listeners[0].port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT",
+        }
+        second = Broker(broker.env, tmp_path / "other", load({**SETTINGS, **names}), InlineFlusher())
         with pytest.raises(OSError):
             await second.start()
+        (opened,) = second.listeners
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", opened.port)
+        # its directory is not locked
+        third = Broker(broker.env, tmp_path / "other", load({**SETTINGS, "listeners": "PLAINTEXT://127.0.0.1:0"}), InlineFlusher())
+        await third.start()
+        await third.stop()
         await second.stop()
 
     served(work, tmp_path / "data")
