@@ -8,6 +8,8 @@ from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.net import refusals
 
 if TYPE_CHECKING:
+    import uuid
+
     from oncelog.broker.auth.authorizer import Authorizer
     from oncelog.broker.auth.sasl import SaslState
     from oncelog.broker.auth.scram import ScramCredentials
@@ -96,6 +98,11 @@ class BrokerContext:
         """(host, port) to tell a client of `connection`: the listener's advertised address, where it has none the one it dialled."""
         host, port = self.config.advertised.get(connection.listener_name, ("", 0))
         return (host, port) if host and port else (host or connection.local_address[0], port or connection.local_address[1])
+
+    def topic_name(self, topic_id: uuid.UUID | None) -> str | None:
+        """Of the topic that has this id now."""
+        topic = self.logs.topics.by_id(topic_id) if topic_id is not None else None
+        return None if topic is None else topic.name
 
 
 class RequestContext:

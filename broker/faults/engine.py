@@ -10,12 +10,12 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.answers import holding_back
 from oncelog.broker.faults.rule import ON_DISK, BadRule, Hit, Rule, parse_rule
 from oncelog.broker.faults.subject import Subject
-from oncelog.broker.net.answer_stream import Sent
+from oncelog.broker.net.answer_stream import Sent, whole
 from oncelog.broker.net.error_answers import can_be_refused, error_answer
 from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol import messages
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 TRICKLE_SECONDS = 0.02
 REORDER_SECONDS = 0.01  # the later answer's head start
-_LENGTH = struct.Struct(">i")
 _AT_ONCE_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: on, no time
 _NOTHING: Sent = ()
 
@@ -251,7 +250,7 @@ class _Case:
 
     def _short_write(self) -> Reply[Sent]:
         def cut(answer: Deferred[Sent], value: Sent) -> None:
-            data = _joined(value)
+            data = whole(value)
             size = len(data) // 2 if self._action.bytes is None else self._action.bytes
 
             def write() -> None:
@@ -264,7 +263,7 @@ class _Case:
 
     def _throttle(self) -> Reply[Sent]:
         def trickle(answer: Deferred[Sent], value: Sent) -> None:
-            data = _joined(value)
+            data = whole(value)
             loop = asyncio.get_running_loop()
             begin, sent = 0.0, 0
 
@@ -307,15 +306,6 @@ class _Case:
             write()
         elif is_next is not None:
             asyncio.get_running_loop().call_later(TRICKLE_SECONDS, self._in_turn, answer, write)
-
-
-def _joined(value: Sent) -> bytes:
-    """All bytes of an answer, its length in front; of a Fetch, its records are read now."""
-    if isinstance(value, bytes):
-        return value
-    parts = [part.read(0, len(part)) if hasattr(part, "read") else bytes(cast("bytes", part)) for part in value]
-    data = b"".join(parts)
-    return _LENGTH.pack(len(data)) + data if value else b""
 
 
 def _names(match: Any, subject: Subject) -> bool:

@@ -16,10 +16,11 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
 
 from oncelog.broker.journal.entries import Entry, TopicName, answered, asked, is_written
-from oncelog.broker.net.answer_stream import Sent
+from oncelog.broker.net.answer_stream import Sent, whole
 from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.framing import LENGTH_BYTES
 from oncelog.protocol.header import RequestHeader, parse_request_header, response_header
 from oncelog.protocol.primitives import MalformedRequest
 from oncelog.protocol.records import CorruptBatch
@@ -33,7 +34,6 @@ _log = logging.getLogger(__name__)
 
 KEPT_ENTRIES = 10_000  # in memory
 _KIND = Struct(">hh")
-_LENGTH_BYTES = 4
 
 
 class Journal(Protocol):
@@ -94,11 +94,7 @@ def journaling(journal: Journal) -> Around:
     """What is to stand around the handlers, for `lifecycle.Broker`."""
 
     def around(handler: Handles, context: BrokerContext) -> Handles:
-        def topic_name(id: Any) -> str | None:
-            topic = context.logs.topics.by_id(id) if id is not None else None
-            return None if topic is None else topic.name
-
-        return JournalingHandler(handler, journal, topic_name)
+        return JournalingHandler(handler, journal, context.topic_name)
 
     return around
 
@@ -154,13 +150,12 @@ class JournalingHandler:
         return header, entry | about
 
     def _ended(self, header: RequestHeader, entry: Entry, value: Sent) -> Sent:
-        parts = [value[_LENGTH_BYTES:]] if isinstance(value, bytes) else value
-        data = b"".join(bytes(part) for part in parts)  # type: ignore[arg-type]  # nothing of these answers stands in a file
+        data = whole(value)
         self._moment += 1
         entry["ended"] = self._moment
         if data:  # acks=0 is told nothing
             key = ApiKey(header.api_key)
-            begin = len(response_header(key, header.api_version, header.correlation_id))
+            begin = LENGTH_BYTES + len(response_header(key, header.api_version, header.correlation_id))
             answered(key, messages.decode_response(key, header.api_version, memoryview(data)[begin:]), self._topic_name, entry)
         self._journal.write(entry)
         return value

@@ -7,18 +7,16 @@ in one write. Of a long answer the records are read from the log when they are s
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections import deque
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from oncelog.broker.net.answer_stream import PIECE_BYTES, TURN_BYTES, AnswerStream, Sent, UnreadAnswers
+from oncelog.broker.net.answer_stream import PIECE_BYTES, TURN_BYTES, AnswerStream, Sent, UnreadAnswers, pack_length
 from oncelog.coordinator.deferred import Deferred
 from oncelog.protocol.primitives import Buffer
 
 MAX_PENDING_ANSWERS = 512  # requests of one connection in progress, before those behind them wait
 JOINED_BYTES = 16 << 10  # answers up to this size are copied into one piece before they are sent
-_pack_length = struct.Struct(">i").pack
 
 
 class Owner(Protocol):
@@ -140,7 +138,7 @@ class AnswerLine:
                     size += len(buffers)
                     continue
                 length = sum(map(len, buffers))
-                out.append(_pack_length(length))
+                out.append(pack_length(length))
                 if len(buffers) > 2 and AnswerStream.is_needed(buffers):
                     self.stream = AnswerStream(buffers)
                     break

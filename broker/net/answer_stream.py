@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from struct import Struct
 from typing import Protocol, cast
 
 from oncelog.protocol.primitives import Buffer, Piece
@@ -16,8 +17,21 @@ PIECE_BYTES = 64 << 10
 LONG_PIECE_BYTES = 1 << 20  # while little is unread: fewer calls for those who read fast
 TURN_BYTES = 2 << 20  # sent in one turn of the loop at most, so that a fast reader of long answers leaves room for others
 
+pack_length = Struct(">i").pack
+
 Pieces = Sequence[Piece]
 Sent = Pieces | bytes  # an answer's buffers without its length; as bytes: all of it, with its length in front
+
+
+def whole(answer: Sent) -> bytes:
+    """All bytes of an answer, its length in front; what of it stands in a file is read now. Nothing for one that is not sent.
+
+    Raises OSError.
+    """
+    if isinstance(answer, bytes):
+        return answer
+    data = b"".join(part.read(0, len(part)) if isinstance(part, StoredRecords) else cast("Buffer", part) for part in answer)
+    return pack_length(len(data)) + data if answer else b""
 
 
 class AnswerStream:

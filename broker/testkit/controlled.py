@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from oncelog.broker import lifecycle
 from oncelog.broker.context import BrokerContext
@@ -86,7 +86,7 @@ class Controlled(ABC):
         """What `lifecycle.Broker` is to put between connections and handlers."""
         if self.inside is not None:
             handler = self.inside(handler, context)
-        self._handlers = handler, FaultyHandler(handler, self.faults, lambda id: _name_of(context, id))
+        self._handlers = handler, FaultyHandler(handler, self.faults, context.topic_name)
         self._counting = CountingHandler(handler, self.counts)
         self._armed_or_not()
         return self._counting
@@ -103,8 +103,3 @@ class Controlled(ABC):
             self._fs.watcher = self.watcher if self.watcher.watches else None
         if self._counting is not None and self._handlers is not None:
             self._counting.use(self._handlers[bool(self.faults.rules)])
-
-
-def _name_of(context: BrokerContext, topic_id: Any) -> str | None:
-    topic = context.logs.topics.by_id(topic_id) if topic_id is not None else None
-    return None if topic is None else topic.name

@@ -148,9 +148,7 @@ class MarkerPhase:
                 ending.refused.append(marker)
             elif delivery.end_offset is not None:
                 ending.outstanding += 1
-                self._when_durable(
-                    marker.topic_partition, delivery.end_offset, lambda error: self._durable(transactional_id, ending, error)
-                )
+                self._when_durable(marker.topic_partition, delivery.end_offset, durable)
         if ending.remaining:
             self._next_turn(transactional_id, ending)
             return

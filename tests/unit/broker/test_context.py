@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from types import SimpleNamespace
 from typing import Any
 
@@ -85,3 +86,11 @@ def test_the_address_that_a_client_is_told(advertised: dict[str, tuple[str, int]
     broker.config = SimpleNamespace(advertised=advertised)
     dialled = SimpleNamespace(listener_name="EXTERNAL", local_address=("127.0.0.1", 9092))
     assert broker.endpoint_for(dialled) == address
+
+
+def test_topics_are_named_by_their_ids() -> None:
+    broker = BrokerContext()
+    here, gone = uuid.UUID(int=1), uuid.UUID(int=2)
+    topics: Any = SimpleNamespace(by_id={here: SimpleNamespace(name="a")}.get)
+    broker.logs = SimpleNamespace(topics=topics)  # type: ignore[assignment]
+    assert [broker.topic_name(id) for id in (here, gone, None)] == ["a", None, None]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from oncelog.broker.net.answer_line import MAX_PENDING_ANSWERS
-from oncelog.broker.net.answer_stream import LONG_PIECE_BYTES, PIECE_BYTES, TURN_BYTES, UnreadAnswers
+from oncelog.broker.net.answer_stream import LONG_PIECE_BYTES, PIECE_BYTES, TURN_BYTES, UnreadAnswers, whole
 from oncelog.storage.env import OsFileSystem
 from oncelog.storage.files.descriptors import Descriptors
 from oncelog.storage.log.stored_records import StoredRecords
@@ -20,6 +20,13 @@ def stored(tmp_path: Path) -> StoredRecords:
     path = tmp_path / "records"
     path.write_bytes(random.Random(1).randbytes(4 << 20))
     return StoredRecords(Descriptors(OsFileSystem(), 10), str(path), 1000, 3 << 20)
+
+
+def test_all_of_an_answer_is_what_a_client_reads_of_it(stored: StoredRecords) -> None:
+    records = stored.read(0, len(stored))
+    assert whole([b"head", bytearray(b" "), stored]) == (5 + len(records)).to_bytes(4) + b"head " + records
+    assert whole(b"\0\0\0\2ok") == b"\0\0\0\2ok"
+    assert whole([]) == b""
 
 
 def test_a_long_answer_is_read_as_the_client_takes_it(stored: StoredRecords) -> None:

@@ -80,14 +80,13 @@ def test_nothing_is_moved_of_what_is_down() -> None:
 
 def test_topics_are_known_by_their_ids() -> None:
     from oncelog.broker.testkit import Broker
-    from oncelog.broker.testkit.controlled import _name_of
 
     with Broker() as broker:
         broker.create_topic("a")
         context: Any = broker._life.running.context
         topic = context.logs.topics.get("a")
-        assert _name_of(context, topic.topic_id) == "a"
-        assert _name_of(context, None) is None
+        assert context.topic_name(topic.topic_id) == "a"
+        assert context.topic_name(None) is None
         assert context.logs.log(TopicPartition("a", 0)) is not None
 
 
