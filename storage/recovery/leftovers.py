@@ -1,7 +1,8 @@
 """What a crash left of a replacement or a deletion of segments: finished or undone before anything is loaded (Kafka's `LogLoader`).
 
 A `.swap` takes the place of the segments it covers, so it is looked into before any of them goes: unless all of it is whole batches
-with right checksums, and while the segments it would replace are still there, it is set aside and they stay.
+with right checksums, and has what its own indexes know, and while the segments it would replace are still there, it is set aside and
+they stay.
 """
 
 from __future__ import annotations
