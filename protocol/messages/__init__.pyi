@@ -142,9 +142,37 @@ def decode_request(api_key: Literal[ApiKey.LIST_CONFIG_RESOURCES], api_version: 
 @overload
 def decode_request(api_key: Literal[ApiKey.DESCRIBE_TOPIC_PARTITIONS], api_version: int, body: Buffer) -> DescribeTopicPartitionsRequest: ...
 @overload
+def decode_request(api_key: Literal[ApiKey.SHARE_GROUP_HEARTBEAT], api_version: int, body: Buffer) -> ShareGroupHeartbeatRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.SHARE_GROUP_DESCRIBE], api_version: int, body: Buffer) -> ShareGroupDescribeRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.SHARE_FETCH], api_version: int, body: Buffer) -> ShareFetchRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.SHARE_ACKNOWLEDGE], api_version: int, body: Buffer) -> ShareAcknowledgeRequest: ...
+@overload
 def decode_request(api_key: Literal[ApiKey.ADD_RAFT_VOTER], api_version: int, body: Buffer) -> AddRaftVoterRequest: ...
 @overload
 def decode_request(api_key: Literal[ApiKey.REMOVE_RAFT_VOTER], api_version: int, body: Buffer) -> RemoveRaftVoterRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.INITIALIZE_SHARE_GROUP_STATE], api_version: int, body: Buffer) -> InitializeShareGroupStateRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.READ_SHARE_GROUP_STATE], api_version: int, body: Buffer) -> ReadShareGroupStateRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.WRITE_SHARE_GROUP_STATE], api_version: int, body: Buffer) -> WriteShareGroupStateRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.DELETE_SHARE_GROUP_STATE], api_version: int, body: Buffer) -> DeleteShareGroupStateRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.READ_SHARE_GROUP_STATE_SUMMARY], api_version: int, body: Buffer) -> ReadShareGroupStateSummaryRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.STREAMS_GROUP_HEARTBEAT], api_version: int, body: Buffer) -> StreamsGroupHeartbeatRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.STREAMS_GROUP_DESCRIBE], api_version: int, body: Buffer) -> StreamsGroupDescribeRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS], api_version: int, body: Buffer) -> DescribeShareGroupOffsetsRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.ALTER_SHARE_GROUP_OFFSETS], api_version: int, body: Buffer) -> AlterShareGroupOffsetsRequest: ...
+@overload
+def decode_request(api_key: Literal[ApiKey.DELETE_SHARE_GROUP_OFFSETS], api_version: int, body: Buffer) -> DeleteShareGroupOffsetsRequest: ...
 @overload
 def decode_request(api_key: int, api_version: int, body: Buffer) -> Any: ...
 @overload
@@ -270,9 +298,37 @@ def decode_response(api_key: Literal[ApiKey.LIST_CONFIG_RESOURCES], api_version:
 @overload
 def decode_response(api_key: Literal[ApiKey.DESCRIBE_TOPIC_PARTITIONS], api_version: int, body: Buffer) -> DescribeTopicPartitionsResponse: ...
 @overload
+def decode_response(api_key: Literal[ApiKey.SHARE_GROUP_HEARTBEAT], api_version: int, body: Buffer) -> ShareGroupHeartbeatResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.SHARE_GROUP_DESCRIBE], api_version: int, body: Buffer) -> ShareGroupDescribeResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.SHARE_FETCH], api_version: int, body: Buffer) -> ShareFetchResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.SHARE_ACKNOWLEDGE], api_version: int, body: Buffer) -> ShareAcknowledgeResponse: ...
+@overload
 def decode_response(api_key: Literal[ApiKey.ADD_RAFT_VOTER], api_version: int, body: Buffer) -> AddRaftVoterResponse: ...
 @overload
 def decode_response(api_key: Literal[ApiKey.REMOVE_RAFT_VOTER], api_version: int, body: Buffer) -> RemoveRaftVoterResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.INITIALIZE_SHARE_GROUP_STATE], api_version: int, body: Buffer) -> InitializeShareGroupStateResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.READ_SHARE_GROUP_STATE], api_version: int, body: Buffer) -> ReadShareGroupStateResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.WRITE_SHARE_GROUP_STATE], api_version: int, body: Buffer) -> WriteShareGroupStateResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.DELETE_SHARE_GROUP_STATE], api_version: int, body: Buffer) -> DeleteShareGroupStateResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.READ_SHARE_GROUP_STATE_SUMMARY], api_version: int, body: Buffer) -> ReadShareGroupStateSummaryResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.STREAMS_GROUP_HEARTBEAT], api_version: int, body: Buffer) -> StreamsGroupHeartbeatResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.STREAMS_GROUP_DESCRIBE], api_version: int, body: Buffer) -> StreamsGroupDescribeResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS], api_version: int, body: Buffer) -> DescribeShareGroupOffsetsResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.ALTER_SHARE_GROUP_OFFSETS], api_version: int, body: Buffer) -> AlterShareGroupOffsetsResponse: ...
+@overload
+def decode_response(api_key: Literal[ApiKey.DELETE_SHARE_GROUP_OFFSETS], api_version: int, body: Buffer) -> DeleteShareGroupOffsetsResponse: ...
 @overload
 def decode_response(api_key: int, api_version: int, body: Buffer) -> Any: ...
 @overload
@@ -1858,6 +1914,182 @@ class DescribeTopicPartitionsResponse(MessageBase):
     topics: list[DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic]
     next_cursor: DescribeTopicPartitionsResponse.Cursor | None
     def __init__(self, throttle_time_ms: int = ..., topics: list[DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic] = ..., next_cursor: DescribeTopicPartitionsResponse.Cursor | None = ...) -> None: ...
+class ShareGroupHeartbeatRequest(Request[ShareGroupHeartbeatResponse]):
+    group_id: str
+    member_id: str
+    member_epoch: int
+    rack_id: str | None
+    subscribed_topic_names: list[str] | None
+    def __init__(self, group_id: str = ..., member_id: str = ..., member_epoch: int = ..., rack_id: str | None = ..., subscribed_topic_names: list[str] | None = ...) -> None: ...
+class ShareGroupHeartbeatResponse(MessageBase):
+    class Assignment(MessageBase):
+        class TopicPartitions(MessageBase):
+            topic_id: UUID | None
+            partitions: list[int]
+            def __init__(self, topic_id: UUID | None = ..., partitions: list[int] = ...) -> None: ...
+        topic_partitions: list[ShareGroupHeartbeatResponse.Assignment.TopicPartitions]
+        def __init__(self, topic_partitions: list[ShareGroupHeartbeatResponse.Assignment.TopicPartitions] = ...) -> None: ...
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    member_id: str | None
+    member_epoch: int
+    heartbeat_interval_ms: int
+    assignment: ShareGroupHeartbeatResponse.Assignment | None
+    def __init__(self, throttle_time_ms: int = ..., error_code: int = ..., error_message: str | None = ..., member_id: str | None = ..., member_epoch: int = ..., heartbeat_interval_ms: int = ..., assignment: ShareGroupHeartbeatResponse.Assignment | None = ...) -> None: ...
+class ShareGroupDescribeRequest(Request[ShareGroupDescribeResponse]):
+    group_ids: list[str]
+    include_authorized_operations: bool
+    def __init__(self, group_ids: list[str] = ..., include_authorized_operations: bool = ...) -> None: ...
+class ShareGroupDescribeResponse(MessageBase):
+    class DescribedGroup(MessageBase):
+        class Member(MessageBase):
+            class Assignment(MessageBase):
+                class TopicPartitions(MessageBase):
+                    topic_id: UUID | None
+                    topic_name: str
+                    partitions: list[int]
+                    def __init__(self, topic_id: UUID | None = ..., topic_name: str = ..., partitions: list[int] = ...) -> None: ...
+                topic_partitions: list[ShareGroupDescribeResponse.DescribedGroup.Member.Assignment.TopicPartitions]
+                def __init__(self, topic_partitions: list[ShareGroupDescribeResponse.DescribedGroup.Member.Assignment.TopicPartitions] = ...) -> None: ...
+            member_id: str
+            rack_id: str | None
+            member_epoch: int
+            client_id: str
+            client_host: str
+            subscribed_topic_names: list[str]
+            assignment: ShareGroupDescribeResponse.DescribedGroup.Member.Assignment | None
+            def __init__(self, member_id: str = ..., rack_id: str | None = ..., member_epoch: int = ..., client_id: str = ..., client_host: str = ..., subscribed_topic_names: list[str] = ..., assignment: ShareGroupDescribeResponse.DescribedGroup.Member.Assignment | None = ...) -> None: ...
+        error_code: int
+        error_message: str | None
+        group_id: str
+        group_state: str
+        group_epoch: int
+        assignment_epoch: int
+        assignor_name: str
+        members: list[ShareGroupDescribeResponse.DescribedGroup.Member]
+        authorized_operations: int
+        def __init__(self, error_code: int = ..., error_message: str | None = ..., group_id: str = ..., group_state: str = ..., group_epoch: int = ..., assignment_epoch: int = ..., assignor_name: str = ..., members: list[ShareGroupDescribeResponse.DescribedGroup.Member] = ..., authorized_operations: int = ...) -> None: ...
+    throttle_time_ms: int
+    groups: list[ShareGroupDescribeResponse.DescribedGroup]
+    def __init__(self, throttle_time_ms: int = ..., groups: list[ShareGroupDescribeResponse.DescribedGroup] = ...) -> None: ...
+class ShareFetchRequest(Request[ShareFetchResponse]):
+    class FetchTopic(MessageBase):
+        class FetchPartition(MessageBase):
+            class AcknowledgementBatch(MessageBase):
+                first_offset: int
+                last_offset: int
+                acknowledge_types: list[int]
+                def __init__(self, first_offset: int = ..., last_offset: int = ..., acknowledge_types: list[int] = ...) -> None: ...
+            partition_index: int
+            partition_max_bytes: int
+            acknowledgement_batches: list[ShareFetchRequest.FetchTopic.FetchPartition.AcknowledgementBatch]
+            def __init__(self, partition_index: int = ..., partition_max_bytes: int = ..., acknowledgement_batches: list[ShareFetchRequest.FetchTopic.FetchPartition.AcknowledgementBatch] = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[ShareFetchRequest.FetchTopic.FetchPartition]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[ShareFetchRequest.FetchTopic.FetchPartition] = ...) -> None: ...
+    class ForgottenTopic(MessageBase):
+        topic_id: UUID | None
+        partitions: list[int]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[int] = ...) -> None: ...
+    group_id: str | None
+    member_id: str | None
+    share_session_epoch: int
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    max_records: int
+    batch_size: int
+    share_acquire_mode: int
+    is_renew_ack: bool
+    topics: list[ShareFetchRequest.FetchTopic]
+    forgotten_topics_data: list[ShareFetchRequest.ForgottenTopic]
+    def __init__(self, group_id: str | None = ..., member_id: str | None = ..., share_session_epoch: int = ..., max_wait_ms: int = ..., min_bytes: int = ..., max_bytes: int = ..., max_records: int = ..., batch_size: int = ..., share_acquire_mode: int = ..., is_renew_ack: bool = ..., topics: list[ShareFetchRequest.FetchTopic] = ..., forgotten_topics_data: list[ShareFetchRequest.ForgottenTopic] = ...) -> None: ...
+class ShareFetchResponse(MessageBase):
+    class ShareFetchableTopicResponse(MessageBase):
+        class PartitionData(MessageBase):
+            class LeaderIdAndEpoch(MessageBase):
+                leader_id: int
+                leader_epoch: int
+                def __init__(self, leader_id: int = ..., leader_epoch: int = ...) -> None: ...
+            class AcquiredRecords(MessageBase):
+                first_offset: int
+                last_offset: int
+                delivery_count: int
+                def __init__(self, first_offset: int = ..., last_offset: int = ..., delivery_count: int = ...) -> None: ...
+            partition_index: int
+            error_code: int
+            error_message: str | None
+            acknowledge_error_code: int
+            acknowledge_error_message: str | None
+            current_leader: ShareFetchResponse.ShareFetchableTopicResponse.PartitionData.LeaderIdAndEpoch | None
+            records: Buffer
+            acquired_records: list[ShareFetchResponse.ShareFetchableTopicResponse.PartitionData.AcquiredRecords]
+            def __init__(self, partition_index: int = ..., error_code: int = ..., error_message: str | None = ..., acknowledge_error_code: int = ..., acknowledge_error_message: str | None = ..., current_leader: ShareFetchResponse.ShareFetchableTopicResponse.PartitionData.LeaderIdAndEpoch | None = ..., records: Buffer = ..., acquired_records: list[ShareFetchResponse.ShareFetchableTopicResponse.PartitionData.AcquiredRecords] = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[ShareFetchResponse.ShareFetchableTopicResponse.PartitionData]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[ShareFetchResponse.ShareFetchableTopicResponse.PartitionData] = ...) -> None: ...
+    class NodeEndpoint(MessageBase):
+        node_id: int
+        host: str
+        port: int
+        rack: str | None
+        def __init__(self, node_id: int = ..., host: str = ..., port: int = ..., rack: str | None = ...) -> None: ...
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    acquisition_lock_timeout_ms: int
+    responses: list[ShareFetchResponse.ShareFetchableTopicResponse]
+    node_endpoints: list[ShareFetchResponse.NodeEndpoint]
+    def __init__(self, throttle_time_ms: int = ..., error_code: int = ..., error_message: str | None = ..., acquisition_lock_timeout_ms: int = ..., responses: list[ShareFetchResponse.ShareFetchableTopicResponse] = ..., node_endpoints: list[ShareFetchResponse.NodeEndpoint] = ...) -> None: ...
+class ShareAcknowledgeRequest(Request[ShareAcknowledgeResponse]):
+    class AcknowledgeTopic(MessageBase):
+        class AcknowledgePartition(MessageBase):
+            class AcknowledgementBatch(MessageBase):
+                first_offset: int
+                last_offset: int
+                acknowledge_types: list[int]
+                def __init__(self, first_offset: int = ..., last_offset: int = ..., acknowledge_types: list[int] = ...) -> None: ...
+            partition_index: int
+            acknowledgement_batches: list[ShareAcknowledgeRequest.AcknowledgeTopic.AcknowledgePartition.AcknowledgementBatch]
+            def __init__(self, partition_index: int = ..., acknowledgement_batches: list[ShareAcknowledgeRequest.AcknowledgeTopic.AcknowledgePartition.AcknowledgementBatch] = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[ShareAcknowledgeRequest.AcknowledgeTopic.AcknowledgePartition]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[ShareAcknowledgeRequest.AcknowledgeTopic.AcknowledgePartition] = ...) -> None: ...
+    group_id: str | None
+    member_id: str | None
+    share_session_epoch: int
+    is_renew_ack: bool
+    topics: list[ShareAcknowledgeRequest.AcknowledgeTopic]
+    def __init__(self, group_id: str | None = ..., member_id: str | None = ..., share_session_epoch: int = ..., is_renew_ack: bool = ..., topics: list[ShareAcknowledgeRequest.AcknowledgeTopic] = ...) -> None: ...
+class ShareAcknowledgeResponse(MessageBase):
+    class ShareAcknowledgeTopicResponse(MessageBase):
+        class PartitionData(MessageBase):
+            class LeaderIdAndEpoch(MessageBase):
+                leader_id: int
+                leader_epoch: int
+                def __init__(self, leader_id: int = ..., leader_epoch: int = ...) -> None: ...
+            partition_index: int
+            error_code: int
+            error_message: str | None
+            current_leader: ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse.PartitionData.LeaderIdAndEpoch | None
+            def __init__(self, partition_index: int = ..., error_code: int = ..., error_message: str | None = ..., current_leader: ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse.PartitionData.LeaderIdAndEpoch | None = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse.PartitionData]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse.PartitionData] = ...) -> None: ...
+    class NodeEndpoint(MessageBase):
+        node_id: int
+        host: str
+        port: int
+        rack: str | None
+        def __init__(self, node_id: int = ..., host: str = ..., port: int = ..., rack: str | None = ...) -> None: ...
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    acquisition_lock_timeout_ms: int
+    responses: list[ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse]
+    node_endpoints: list[ShareAcknowledgeResponse.NodeEndpoint]
+    def __init__(self, throttle_time_ms: int = ..., error_code: int = ..., error_message: str | None = ..., acquisition_lock_timeout_ms: int = ..., responses: list[ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse] = ..., node_endpoints: list[ShareAcknowledgeResponse.NodeEndpoint] = ...) -> None: ...
 class AddRaftVoterRequest(Request[AddRaftVoterResponse]):
     class Listener(MessageBase):
         name: str
@@ -1886,6 +2118,410 @@ class RemoveRaftVoterResponse(MessageBase):
     error_code: int
     error_message: str | None
     def __init__(self, throttle_time_ms: int = ..., error_code: int = ..., error_message: str | None = ...) -> None: ...
+class InitializeShareGroupStateRequest(Request[InitializeShareGroupStateResponse]):
+    class InitializeStateData(MessageBase):
+        class PartitionData(MessageBase):
+            partition: int
+            state_epoch: int
+            start_offset: int
+            def __init__(self, partition: int = ..., state_epoch: int = ..., start_offset: int = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[InitializeShareGroupStateRequest.InitializeStateData.PartitionData]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[InitializeShareGroupStateRequest.InitializeStateData.PartitionData] = ...) -> None: ...
+    group_id: str
+    topics: list[InitializeShareGroupStateRequest.InitializeStateData]
+    def __init__(self, group_id: str = ..., topics: list[InitializeShareGroupStateRequest.InitializeStateData] = ...) -> None: ...
+class InitializeShareGroupStateResponse(MessageBase):
+    class InitializeStateResult(MessageBase):
+        class PartitionResult(MessageBase):
+            partition: int
+            error_code: int
+            error_message: str | None
+            def __init__(self, partition: int = ..., error_code: int = ..., error_message: str | None = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[InitializeShareGroupStateResponse.InitializeStateResult.PartitionResult]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[InitializeShareGroupStateResponse.InitializeStateResult.PartitionResult] = ...) -> None: ...
+    results: list[InitializeShareGroupStateResponse.InitializeStateResult]
+    def __init__(self, results: list[InitializeShareGroupStateResponse.InitializeStateResult] = ...) -> None: ...
+class ReadShareGroupStateRequest(Request[ReadShareGroupStateResponse]):
+    class ReadStateData(MessageBase):
+        class PartitionData(MessageBase):
+            partition: int
+            leader_epoch: int
+            def __init__(self, partition: int = ..., leader_epoch: int = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[ReadShareGroupStateRequest.ReadStateData.PartitionData]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[ReadShareGroupStateRequest.ReadStateData.PartitionData] = ...) -> None: ...
+    group_id: str
+    topics: list[ReadShareGroupStateRequest.ReadStateData]
+    def __init__(self, group_id: str = ..., topics: list[ReadShareGroupStateRequest.ReadStateData] = ...) -> None: ...
+class ReadShareGroupStateResponse(MessageBase):
+    class ReadStateResult(MessageBase):
+        class PartitionResult(MessageBase):
+            class StateBatch(MessageBase):
+                first_offset: int
+                last_offset: int
+                delivery_state: int
+                delivery_count: int
+                def __init__(self, first_offset: int = ..., last_offset: int = ..., delivery_state: int = ..., delivery_count: int = ...) -> None: ...
+            partition: int
+            error_code: int
+            error_message: str | None
+            state_epoch: int
+            start_offset: int
+            state_batches: list[ReadShareGroupStateResponse.ReadStateResult.PartitionResult.StateBatch]
+            def __init__(self, partition: int = ..., error_code: int = ..., error_message: str | None = ..., state_epoch: int = ..., start_offset: int = ..., state_batches: list[ReadShareGroupStateResponse.ReadStateResult.PartitionResult.StateBatch] = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[ReadShareGroupStateResponse.ReadStateResult.PartitionResult]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[ReadShareGroupStateResponse.ReadStateResult.PartitionResult] = ...) -> None: ...
+    results: list[ReadShareGroupStateResponse.ReadStateResult]
+    def __init__(self, results: list[ReadShareGroupStateResponse.ReadStateResult] = ...) -> None: ...
+class WriteShareGroupStateRequest(Request[WriteShareGroupStateResponse]):
+    class WriteStateData(MessageBase):
+        class PartitionData(MessageBase):
+            class StateBatch(MessageBase):
+                first_offset: int
+                last_offset: int
+                delivery_state: int
+                delivery_count: int
+                def __init__(self, first_offset: int = ..., last_offset: int = ..., delivery_state: int = ..., delivery_count: int = ...) -> None: ...
+            partition: int
+            state_epoch: int
+            leader_epoch: int
+            start_offset: int
+            delivery_complete_count: int
+            state_batches: list[WriteShareGroupStateRequest.WriteStateData.PartitionData.StateBatch]
+            def __init__(self, partition: int = ..., state_epoch: int = ..., leader_epoch: int = ..., start_offset: int = ..., delivery_complete_count: int = ..., state_batches: list[WriteShareGroupStateRequest.WriteStateData.PartitionData.StateBatch] = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[WriteShareGroupStateRequest.WriteStateData.PartitionData]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[WriteShareGroupStateRequest.WriteStateData.PartitionData] = ...) -> None: ...
+    group_id: str
+    topics: list[WriteShareGroupStateRequest.WriteStateData]
+    def __init__(self, group_id: str = ..., topics: list[WriteShareGroupStateRequest.WriteStateData] = ...) -> None: ...
+class WriteShareGroupStateResponse(MessageBase):
+    class WriteStateResult(MessageBase):
+        class PartitionResult(MessageBase):
+            partition: int
+            error_code: int
+            error_message: str | None
+            def __init__(self, partition: int = ..., error_code: int = ..., error_message: str | None = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[WriteShareGroupStateResponse.WriteStateResult.PartitionResult]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[WriteShareGroupStateResponse.WriteStateResult.PartitionResult] = ...) -> None: ...
+    results: list[WriteShareGroupStateResponse.WriteStateResult]
+    def __init__(self, results: list[WriteShareGroupStateResponse.WriteStateResult] = ...) -> None: ...
+class DeleteShareGroupStateRequest(Request[DeleteShareGroupStateResponse]):
+    class DeleteStateData(MessageBase):
+        class PartitionData(MessageBase):
+            partition: int
+            def __init__(self, partition: int = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[DeleteShareGroupStateRequest.DeleteStateData.PartitionData]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[DeleteShareGroupStateRequest.DeleteStateData.PartitionData] = ...) -> None: ...
+    group_id: str
+    topics: list[DeleteShareGroupStateRequest.DeleteStateData]
+    def __init__(self, group_id: str = ..., topics: list[DeleteShareGroupStateRequest.DeleteStateData] = ...) -> None: ...
+class DeleteShareGroupStateResponse(MessageBase):
+    class DeleteStateResult(MessageBase):
+        class PartitionResult(MessageBase):
+            partition: int
+            error_code: int
+            error_message: str | None
+            def __init__(self, partition: int = ..., error_code: int = ..., error_message: str | None = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[DeleteShareGroupStateResponse.DeleteStateResult.PartitionResult]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[DeleteShareGroupStateResponse.DeleteStateResult.PartitionResult] = ...) -> None: ...
+    results: list[DeleteShareGroupStateResponse.DeleteStateResult]
+    def __init__(self, results: list[DeleteShareGroupStateResponse.DeleteStateResult] = ...) -> None: ...
+class ReadShareGroupStateSummaryRequest(Request[ReadShareGroupStateSummaryResponse]):
+    class ReadStateSummaryData(MessageBase):
+        class PartitionData(MessageBase):
+            partition: int
+            leader_epoch: int
+            def __init__(self, partition: int = ..., leader_epoch: int = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[ReadShareGroupStateSummaryRequest.ReadStateSummaryData.PartitionData]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[ReadShareGroupStateSummaryRequest.ReadStateSummaryData.PartitionData] = ...) -> None: ...
+    group_id: str
+    topics: list[ReadShareGroupStateSummaryRequest.ReadStateSummaryData]
+    def __init__(self, group_id: str = ..., topics: list[ReadShareGroupStateSummaryRequest.ReadStateSummaryData] = ...) -> None: ...
+class ReadShareGroupStateSummaryResponse(MessageBase):
+    class ReadStateSummaryResult(MessageBase):
+        class PartitionResult(MessageBase):
+            partition: int
+            error_code: int
+            error_message: str | None
+            state_epoch: int
+            leader_epoch: int
+            start_offset: int
+            delivery_complete_count: int
+            def __init__(self, partition: int = ..., error_code: int = ..., error_message: str | None = ..., state_epoch: int = ..., leader_epoch: int = ..., start_offset: int = ..., delivery_complete_count: int = ...) -> None: ...
+        topic_id: UUID | None
+        partitions: list[ReadShareGroupStateSummaryResponse.ReadStateSummaryResult.PartitionResult]
+        def __init__(self, topic_id: UUID | None = ..., partitions: list[ReadShareGroupStateSummaryResponse.ReadStateSummaryResult.PartitionResult] = ...) -> None: ...
+    results: list[ReadShareGroupStateSummaryResponse.ReadStateSummaryResult]
+    def __init__(self, results: list[ReadShareGroupStateSummaryResponse.ReadStateSummaryResult] = ...) -> None: ...
+class StreamsGroupHeartbeatRequest(Request[StreamsGroupHeartbeatResponse]):
+    class Topology(MessageBase):
+        class Subtopology(MessageBase):
+            class TopicInfo(MessageBase):
+                class KeyValue(MessageBase):
+                    key: str
+                    value: str
+                    def __init__(self, key: str = ..., value: str = ...) -> None: ...
+                name: str
+                partitions: int
+                replication_factor: int
+                topic_configs: list[StreamsGroupHeartbeatRequest.Topology.Subtopology.TopicInfo.KeyValue]
+                def __init__(self, name: str = ..., partitions: int = ..., replication_factor: int = ..., topic_configs: list[StreamsGroupHeartbeatRequest.Topology.Subtopology.TopicInfo.KeyValue] = ...) -> None: ...
+            class CopartitionGroup(MessageBase):
+                source_topics: list[int]
+                source_topic_regex: list[int]
+                repartition_source_topics: list[int]
+                def __init__(self, source_topics: list[int] = ..., source_topic_regex: list[int] = ..., repartition_source_topics: list[int] = ...) -> None: ...
+            subtopology_id: str
+            source_topics: list[str]
+            source_topic_regex: list[str]
+            state_changelog_topics: list[StreamsGroupHeartbeatRequest.Topology.Subtopology.TopicInfo]
+            repartition_sink_topics: list[str]
+            repartition_source_topics: list[StreamsGroupHeartbeatRequest.Topology.Subtopology.TopicInfo]
+            copartition_groups: list[StreamsGroupHeartbeatRequest.Topology.Subtopology.CopartitionGroup]
+            def __init__(self, subtopology_id: str = ..., source_topics: list[str] = ..., source_topic_regex: list[str] = ..., state_changelog_topics: list[StreamsGroupHeartbeatRequest.Topology.Subtopology.TopicInfo] = ..., repartition_sink_topics: list[str] = ..., repartition_source_topics: list[StreamsGroupHeartbeatRequest.Topology.Subtopology.TopicInfo] = ..., copartition_groups: list[StreamsGroupHeartbeatRequest.Topology.Subtopology.CopartitionGroup] = ...) -> None: ...
+        epoch: int
+        subtopologies: list[StreamsGroupHeartbeatRequest.Topology.Subtopology]
+        def __init__(self, epoch: int = ..., subtopologies: list[StreamsGroupHeartbeatRequest.Topology.Subtopology] = ...) -> None: ...
+    class TaskIds(MessageBase):
+        subtopology_id: str
+        partitions: list[int]
+        def __init__(self, subtopology_id: str = ..., partitions: list[int] = ...) -> None: ...
+    class Endpoint(MessageBase):
+        host: str
+        port: int
+        def __init__(self, host: str = ..., port: int = ...) -> None: ...
+    class KeyValue(MessageBase):
+        key: str
+        value: str
+        def __init__(self, key: str = ..., value: str = ...) -> None: ...
+    class TaskOffset(MessageBase):
+        subtopology_id: str
+        partition: int
+        offset: int
+        def __init__(self, subtopology_id: str = ..., partition: int = ..., offset: int = ...) -> None: ...
+    group_id: str
+    member_id: str
+    member_epoch: int
+    endpoint_information_epoch: int
+    instance_id: str | None
+    rack_id: str | None
+    rebalance_timeout_ms: int
+    topology: StreamsGroupHeartbeatRequest.Topology | None
+    active_tasks: list[StreamsGroupHeartbeatRequest.TaskIds] | None
+    standby_tasks: list[StreamsGroupHeartbeatRequest.TaskIds] | None
+    warmup_tasks: list[StreamsGroupHeartbeatRequest.TaskIds] | None
+    process_id: str | None
+    user_endpoint: StreamsGroupHeartbeatRequest.Endpoint | None
+    client_tags: list[StreamsGroupHeartbeatRequest.KeyValue] | None
+    task_offsets: list[StreamsGroupHeartbeatRequest.TaskOffset] | None
+    task_end_offsets: list[StreamsGroupHeartbeatRequest.TaskOffset] | None
+    shutdown_application: bool
+    def __init__(self, group_id: str = ..., member_id: str = ..., member_epoch: int = ..., endpoint_information_epoch: int = ..., instance_id: str | None = ..., rack_id: str | None = ..., rebalance_timeout_ms: int = ..., topology: StreamsGroupHeartbeatRequest.Topology | None = ..., active_tasks: list[StreamsGroupHeartbeatRequest.TaskIds] | None = ..., standby_tasks: list[StreamsGroupHeartbeatRequest.TaskIds] | None = ..., warmup_tasks: list[StreamsGroupHeartbeatRequest.TaskIds] | None = ..., process_id: str | None = ..., user_endpoint: StreamsGroupHeartbeatRequest.Endpoint | None = ..., client_tags: list[StreamsGroupHeartbeatRequest.KeyValue] | None = ..., task_offsets: list[StreamsGroupHeartbeatRequest.TaskOffset] | None = ..., task_end_offsets: list[StreamsGroupHeartbeatRequest.TaskOffset] | None = ..., shutdown_application: bool = ...) -> None: ...
+class StreamsGroupHeartbeatResponse(MessageBase):
+    class Status(MessageBase):
+        status_code: int
+        status_detail: str
+        def __init__(self, status_code: int = ..., status_detail: str = ...) -> None: ...
+    class TaskIds(MessageBase):
+        subtopology_id: str
+        partitions: list[int]
+        def __init__(self, subtopology_id: str = ..., partitions: list[int] = ...) -> None: ...
+    class EndpointToPartitions(MessageBase):
+        class Endpoint(MessageBase):
+            host: str
+            port: int
+            def __init__(self, host: str = ..., port: int = ...) -> None: ...
+        class TopicPartition(MessageBase):
+            topic: str
+            partitions: list[int]
+            def __init__(self, topic: str = ..., partitions: list[int] = ...) -> None: ...
+        user_endpoint: StreamsGroupHeartbeatResponse.EndpointToPartitions.Endpoint | None
+        active_partitions: list[StreamsGroupHeartbeatResponse.EndpointToPartitions.TopicPartition]
+        standby_partitions: list[StreamsGroupHeartbeatResponse.EndpointToPartitions.TopicPartition]
+        def __init__(self, user_endpoint: StreamsGroupHeartbeatResponse.EndpointToPartitions.Endpoint | None = ..., active_partitions: list[StreamsGroupHeartbeatResponse.EndpointToPartitions.TopicPartition] = ..., standby_partitions: list[StreamsGroupHeartbeatResponse.EndpointToPartitions.TopicPartition] = ...) -> None: ...
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    member_id: str
+    member_epoch: int
+    heartbeat_interval_ms: int
+    acceptable_recovery_lag: int
+    task_offset_interval_ms: int
+    status: list[StreamsGroupHeartbeatResponse.Status] | None
+    active_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None
+    standby_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None
+    warmup_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None
+    endpoint_information_epoch: int
+    partitions_by_user_endpoint: list[StreamsGroupHeartbeatResponse.EndpointToPartitions] | None
+    def __init__(self, throttle_time_ms: int = ..., error_code: int = ..., error_message: str | None = ..., member_id: str = ..., member_epoch: int = ..., heartbeat_interval_ms: int = ..., acceptable_recovery_lag: int = ..., task_offset_interval_ms: int = ..., status: list[StreamsGroupHeartbeatResponse.Status] | None = ..., active_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None = ..., standby_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None = ..., warmup_tasks: list[StreamsGroupHeartbeatResponse.TaskIds] | None = ..., endpoint_information_epoch: int = ..., partitions_by_user_endpoint: list[StreamsGroupHeartbeatResponse.EndpointToPartitions] | None = ...) -> None: ...
+class StreamsGroupDescribeRequest(Request[StreamsGroupDescribeResponse]):
+    group_ids: list[str]
+    include_authorized_operations: bool
+    def __init__(self, group_ids: list[str] = ..., include_authorized_operations: bool = ...) -> None: ...
+class StreamsGroupDescribeResponse(MessageBase):
+    class DescribedGroup(MessageBase):
+        class Topology(MessageBase):
+            class Subtopology(MessageBase):
+                class TopicInfo(MessageBase):
+                    class KeyValue(MessageBase):
+                        key: str
+                        value: str
+                        def __init__(self, key: str = ..., value: str = ...) -> None: ...
+                    name: str
+                    partitions: int
+                    replication_factor: int
+                    topic_configs: list[StreamsGroupDescribeResponse.DescribedGroup.Topology.Subtopology.TopicInfo.KeyValue]
+                    def __init__(self, name: str = ..., partitions: int = ..., replication_factor: int = ..., topic_configs: list[StreamsGroupDescribeResponse.DescribedGroup.Topology.Subtopology.TopicInfo.KeyValue] = ...) -> None: ...
+                subtopology_id: str
+                source_topics: list[str]
+                repartition_sink_topics: list[str]
+                state_changelog_topics: list[StreamsGroupDescribeResponse.DescribedGroup.Topology.Subtopology.TopicInfo]
+                repartition_source_topics: list[StreamsGroupDescribeResponse.DescribedGroup.Topology.Subtopology.TopicInfo]
+                def __init__(self, subtopology_id: str = ..., source_topics: list[str] = ..., repartition_sink_topics: list[str] = ..., state_changelog_topics: list[StreamsGroupDescribeResponse.DescribedGroup.Topology.Subtopology.TopicInfo] = ..., repartition_source_topics: list[StreamsGroupDescribeResponse.DescribedGroup.Topology.Subtopology.TopicInfo] = ...) -> None: ...
+            epoch: int
+            subtopologies: list[StreamsGroupDescribeResponse.DescribedGroup.Topology.Subtopology] | None
+            def __init__(self, epoch: int = ..., subtopologies: list[StreamsGroupDescribeResponse.DescribedGroup.Topology.Subtopology] | None = ...) -> None: ...
+        class Member(MessageBase):
+            class Endpoint(MessageBase):
+                host: str
+                port: int
+                def __init__(self, host: str = ..., port: int = ...) -> None: ...
+            class KeyValue(MessageBase):
+                key: str
+                value: str
+                def __init__(self, key: str = ..., value: str = ...) -> None: ...
+            class TaskOffset(MessageBase):
+                subtopology_id: str
+                partition: int
+                offset: int
+                def __init__(self, subtopology_id: str = ..., partition: int = ..., offset: int = ...) -> None: ...
+            class Assignment(MessageBase):
+                class TaskIds(MessageBase):
+                    subtopology_id: str
+                    partitions: list[int]
+                    def __init__(self, subtopology_id: str = ..., partitions: list[int] = ...) -> None: ...
+                active_tasks: list[StreamsGroupDescribeResponse.DescribedGroup.Member.Assignment.TaskIds]
+                standby_tasks: list[StreamsGroupDescribeResponse.DescribedGroup.Member.Assignment.TaskIds]
+                warmup_tasks: list[StreamsGroupDescribeResponse.DescribedGroup.Member.Assignment.TaskIds]
+                def __init__(self, active_tasks: list[StreamsGroupDescribeResponse.DescribedGroup.Member.Assignment.TaskIds] = ..., standby_tasks: list[StreamsGroupDescribeResponse.DescribedGroup.Member.Assignment.TaskIds] = ..., warmup_tasks: list[StreamsGroupDescribeResponse.DescribedGroup.Member.Assignment.TaskIds] = ...) -> None: ...
+            member_id: str
+            member_epoch: int
+            instance_id: str | None
+            rack_id: str | None
+            client_id: str
+            client_host: str
+            topology_epoch: int
+            process_id: str
+            user_endpoint: StreamsGroupDescribeResponse.DescribedGroup.Member.Endpoint | None
+            client_tags: list[StreamsGroupDescribeResponse.DescribedGroup.Member.KeyValue]
+            task_offsets: list[StreamsGroupDescribeResponse.DescribedGroup.Member.TaskOffset]
+            task_end_offsets: list[StreamsGroupDescribeResponse.DescribedGroup.Member.TaskOffset]
+            assignment: StreamsGroupDescribeResponse.DescribedGroup.Member.Assignment | None
+            target_assignment: StreamsGroupDescribeResponse.DescribedGroup.Member.Assignment | None
+            is_classic: bool
+            def __init__(self, member_id: str = ..., member_epoch: int = ..., instance_id: str | None = ..., rack_id: str | None = ..., client_id: str = ..., client_host: str = ..., topology_epoch: int = ..., process_id: str = ..., user_endpoint: StreamsGroupDescribeResponse.DescribedGroup.Member.Endpoint | None = ..., client_tags: list[StreamsGroupDescribeResponse.DescribedGroup.Member.KeyValue] = ..., task_offsets: list[StreamsGroupDescribeResponse.DescribedGroup.Member.TaskOffset] = ..., task_end_offsets: list[StreamsGroupDescribeResponse.DescribedGroup.Member.TaskOffset] = ..., assignment: StreamsGroupDescribeResponse.DescribedGroup.Member.Assignment | None = ..., target_assignment: StreamsGroupDescribeResponse.DescribedGroup.Member.Assignment | None = ..., is_classic: bool = ...) -> None: ...
+        error_code: int
+        error_message: str | None
+        group_id: str
+        group_state: str
+        group_epoch: int
+        assignment_epoch: int
+        topology: StreamsGroupDescribeResponse.DescribedGroup.Topology | None
+        members: list[StreamsGroupDescribeResponse.DescribedGroup.Member]
+        authorized_operations: int
+        def __init__(self, error_code: int = ..., error_message: str | None = ..., group_id: str = ..., group_state: str = ..., group_epoch: int = ..., assignment_epoch: int = ..., topology: StreamsGroupDescribeResponse.DescribedGroup.Topology | None = ..., members: list[StreamsGroupDescribeResponse.DescribedGroup.Member] = ..., authorized_operations: int = ...) -> None: ...
+    throttle_time_ms: int
+    groups: list[StreamsGroupDescribeResponse.DescribedGroup]
+    def __init__(self, throttle_time_ms: int = ..., groups: list[StreamsGroupDescribeResponse.DescribedGroup] = ...) -> None: ...
+class DescribeShareGroupOffsetsRequest(Request[DescribeShareGroupOffsetsResponse]):
+    class DescribeShareGroupOffsetsRequestGroup(MessageBase):
+        class DescribeShareGroupOffsetsRequestTopic(MessageBase):
+            topic_name: str
+            partitions: list[int]
+            def __init__(self, topic_name: str = ..., partitions: list[int] = ...) -> None: ...
+        group_id: str
+        topics: list[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup.DescribeShareGroupOffsetsRequestTopic] | None
+        def __init__(self, group_id: str = ..., topics: list[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup.DescribeShareGroupOffsetsRequestTopic] | None = ...) -> None: ...
+    groups: list[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup]
+    def __init__(self, groups: list[DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup] = ...) -> None: ...
+class DescribeShareGroupOffsetsResponse(MessageBase):
+    class DescribeShareGroupOffsetsResponseGroup(MessageBase):
+        class DescribeShareGroupOffsetsResponseTopic(MessageBase):
+            class DescribeShareGroupOffsetsResponsePartition(MessageBase):
+                partition_index: int
+                start_offset: int
+                leader_epoch: int
+                lag: int
+                error_code: int
+                error_message: str | None
+                def __init__(self, partition_index: int = ..., start_offset: int = ..., leader_epoch: int = ..., lag: int = ..., error_code: int = ..., error_message: str | None = ...) -> None: ...
+            topic_name: str
+            topic_id: UUID | None
+            partitions: list[DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup.DescribeShareGroupOffsetsResponseTopic.DescribeShareGroupOffsetsResponsePartition]
+            def __init__(self, topic_name: str = ..., topic_id: UUID | None = ..., partitions: list[DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup.DescribeShareGroupOffsetsResponseTopic.DescribeShareGroupOffsetsResponsePartition] = ...) -> None: ...
+        group_id: str
+        topics: list[DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup.DescribeShareGroupOffsetsResponseTopic]
+        error_code: int
+        error_message: str | None
+        def __init__(self, group_id: str = ..., topics: list[DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup.DescribeShareGroupOffsetsResponseTopic] = ..., error_code: int = ..., error_message: str | None = ...) -> None: ...
+    throttle_time_ms: int
+    groups: list[DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup]
+    def __init__(self, throttle_time_ms: int = ..., groups: list[DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup] = ...) -> None: ...
+class AlterShareGroupOffsetsRequest(Request[AlterShareGroupOffsetsResponse]):
+    class AlterShareGroupOffsetsRequestTopic(MessageBase):
+        class AlterShareGroupOffsetsRequestPartition(MessageBase):
+            partition_index: int
+            start_offset: int
+            def __init__(self, partition_index: int = ..., start_offset: int = ...) -> None: ...
+        topic_name: str
+        partitions: list[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic.AlterShareGroupOffsetsRequestPartition]
+        def __init__(self, topic_name: str = ..., partitions: list[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic.AlterShareGroupOffsetsRequestPartition] = ...) -> None: ...
+    group_id: str
+    topics: list[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic]
+    def __init__(self, group_id: str = ..., topics: list[AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic] = ...) -> None: ...
+class AlterShareGroupOffsetsResponse(MessageBase):
+    class AlterShareGroupOffsetsResponseTopic(MessageBase):
+        class AlterShareGroupOffsetsResponsePartition(MessageBase):
+            partition_index: int
+            error_code: int
+            error_message: str | None
+            def __init__(self, partition_index: int = ..., error_code: int = ..., error_message: str | None = ...) -> None: ...
+        topic_name: str
+        topic_id: UUID | None
+        partitions: list[AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic.AlterShareGroupOffsetsResponsePartition]
+        def __init__(self, topic_name: str = ..., topic_id: UUID | None = ..., partitions: list[AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic.AlterShareGroupOffsetsResponsePartition] = ...) -> None: ...
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    responses: list[AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic]
+    def __init__(self, throttle_time_ms: int = ..., error_code: int = ..., error_message: str | None = ..., responses: list[AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic] = ...) -> None: ...
+class DeleteShareGroupOffsetsRequest(Request[DeleteShareGroupOffsetsResponse]):
+    class DeleteShareGroupOffsetsRequestTopic(MessageBase):
+        topic_name: str
+        def __init__(self, topic_name: str = ...) -> None: ...
+    group_id: str
+    topics: list[DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic]
+    def __init__(self, group_id: str = ..., topics: list[DeleteShareGroupOffsetsRequest.DeleteShareGroupOffsetsRequestTopic] = ...) -> None: ...
+class DeleteShareGroupOffsetsResponse(MessageBase):
+    class DeleteShareGroupOffsetsResponseTopic(MessageBase):
+        topic_name: str
+        topic_id: UUID | None
+        error_code: int
+        error_message: str | None
+        def __init__(self, topic_name: str = ..., topic_id: UUID | None = ..., error_code: int = ..., error_message: str | None = ...) -> None: ...
+    throttle_time_ms: int
+    error_code: int
+    error_message: str | None
+    responses: list[DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTopic]
+    def __init__(self, throttle_time_ms: int = ..., error_code: int = ..., error_message: str | None = ..., responses: list[DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTopic] = ...) -> None: ...
 class ConsumerProtocolAssignment(MessageBase):
     class TopicPartition(MessageBase):
         topic: str

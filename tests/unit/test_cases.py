@@ -19,8 +19,15 @@ NUMBERS = {
     "Transactions": [str(n) for n in range(1, 97)],
     "Clients": [str(n) for n in range(1, 45)],
 }
-FAMILIES = {"Edges": "FDLMOACUJ", "Test kit": "TKGP"}  # of the later sections, each numbered from 1
-GOLDEN = {"wire/test_golden_txn.py": ("txn", "case-{:0>3}.json"), "wire/test_golden_clients.py": ("clients/cases", "{}.json")}
+SHARE_AND_STREAMS = ("SG", "SF", "SC", "SO", "SP", "SD", "SA", "ST")
+# of the later sections, each numbered from 1
+FAMILIES = {"Edges": tuple("FDLMOACUJ"), "Test kit": tuple("TKGP"), "Share and streams groups": SHARE_AND_STREAMS}
+GOLDEN = {
+    "wire/test_golden_txn.py": ("txn", "case-{:0>3}.json"),
+    "wire/test_golden_clients.py": ("clients/cases", "{}.json"),
+    "wire/test_golden_share.py": ("share", "{}.json"),
+    "wire/test_golden_streams.py": ("streams", "{}.json"),
+}
 ROWS = "unit/storage/recovery/test_damage_rows.py"
 
 
@@ -38,7 +45,7 @@ def tables() -> dict[str, list[Case]]:
     found: dict[str, list[Case]] = {}
     for section in (TESTS / "CASES.md").read_text().split("\n## ")[1:]:
         title, _, text = section.partition("\n")
-        rows = [line.strip("| ").split(" | ", 2) for line in text.splitlines() if re.match(r"\| [A-Z]?\d+ \|", line)]
+        rows = [line.strip("| ").split(" | ", 2) for line in text.splitlines() if re.match(r"\| [A-Z]{0,2}\d+ \|", line)]
         found[title] = [Case(*row) if len(row) == 3 else Case(row[0], row[-1], "") for row in rows]
     return found
 

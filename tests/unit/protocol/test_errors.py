@@ -24,6 +24,8 @@ def test_codes_that_clients_act_upon() -> None:
         90: "PRODUCER_FENCED",
         110: "FENCED_MEMBER_EPOCH",
         120: "TRANSACTION_ABORTABLE",
+        124: "FENCED_STATE_EPOCH",
+        133: "SHARE_SESSION_LIMIT_REACHED",
     }
     assert {code: ErrorCode(code).name for code in known} == known
 

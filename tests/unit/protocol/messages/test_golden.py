@@ -15,7 +15,8 @@ from oncelog.protocol.header import parse_request_header, response_header
 
 GOLDEN = Path(__file__).parents[3] / "golden"
 # H11 asks for versions of ApiVersions that do not exist (the answer has version 0); H18 has unknown tagged fields, which are skipped.
-RECORDINGS = [path for path in sorted(GOLDEN.glob("clients/*/*.json")) if path.stem != "H11"]
+FOLDERS = ("clients/*", "share", "streams")
+RECORDINGS = [path for folder in FOLDERS for path in sorted(GOLDEN.glob(f"{folder}/*.json")) if path.stem != "H11"]
 ENCODED_SHORTER = {"H18"}
 
 
@@ -65,7 +66,7 @@ def assert_says(found: Any, recorded: Any, where: str) -> None:
         assert found == recorded, where
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_recording(path: Path) -> None:
     for entry in entries(path):
         key, version = entry["key"], entry["version"]
