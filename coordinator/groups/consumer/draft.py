@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from oncelog.coordinator.groups.consumer.assignors import ASSIGNORS, Assignment, Subscriber
@@ -84,7 +85,14 @@ class Draft:
 
 def metadata_hash(group: ConsumerGroup, topics: Topics) -> int:
     """Changes when a subscribed topic comes, goes, or gets partitions; 0 without any."""
-    found = [topic for name in sorted(group.all_subscribed_names()) if (topic := topics.get(name)) is not None]
+    names, last = group.all_subscribed_names(), group.hashed
+    if last is None or last[0] is not names or last[1] is not topics or last[2] != topics.generation:
+        last = group.hashed = names, topics, topics.generation, _hash_of(names, topics)
+    return last[3]
+
+
+def _hash_of(names: Collection[str], topics: Topics) -> int:
+    found = [topic for name in sorted(names) if (topic := topics.get(name)) is not None]
     if not found:
         return 0
     text = "\n".join(f"{topic.name} {topic.topic_id} {topic.partitions}" for topic in found)
@@ -110,16 +118,23 @@ def update_target(draft: Draft, topics: Topics, limits: GroupLimits, now_ms: int
     if group.assignment_epoch > 0 and 0 <= since_ms < limits.assignment_interval_ms:
         return
     assignor = group.preferred_assignor(limits.assignors[0])
-    targets = ASSIGNORS[assignor]([_subscriber(group, m, topics) for m in group.members.values()], _partitions(group, topics))
+    targets = ASSIGNORS[assignor](_subscribers(group, topics), _partitions(group, topics))
     for member_id in sorted(targets):
         if member_id not in group.targets or not same(targets[member_id], group.target_of(member_id)):
             draft.put_target(member_id, targets[member_id])
     draft.put_assignment_epoch(group.epoch, now_ms)
 
 
-def _subscriber(group: ConsumerGroup, member: ConsumerMember, topics: Topics) -> Subscriber:
-    ids = frozenset(topic.topic_id for name in group.subscribed_names(member) if (topic := topics.get(name)) is not None)
-    return Subscriber(member.member_id, member.instance_id, ids, group.target_of(member.member_id))
+def _subscribers(group: ConsumerGroup, topics: Topics) -> list[Subscriber]:
+    """Members that ask for the same share one set of topic ids: most groups have but one."""
+    ids: dict[tuple[tuple[str, ...], str | None], frozenset[uuid.UUID]] = {}
+    found = []
+    for member in group.members.values():
+        wanted = member.topic_names, member.topic_regex
+        if wanted not in ids:
+            ids[wanted] = frozenset(topic.topic_id for name in group.subscribed_names(member) if (topic := topics.get(name)) is not None)
+        found.append(Subscriber(member.member_id, member.instance_id, ids[wanted], group.target_of(member.member_id)))
+    return found
 
 
 def _partitions(group: ConsumerGroup, topics: Topics) -> dict[uuid.UUID, int]:

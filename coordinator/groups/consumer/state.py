@@ -39,6 +39,7 @@ from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupTargetAssignmentMetadataValue,
     ConsumerGroupValue,
 )
+from oncelog.protocol.topics import Topics
 
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2  # a static member that is away for a while keeps its partitions until its session ends
@@ -114,7 +115,8 @@ class ResolvedRegex(NamedTuple):
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """`owners`: who holds a partition, also one that it is giving up."""
+    """`owners`: who holds a partition, also one that it is giving up. `named`, `regex_uses`: how many members ask for a topic by name, use
+    a regular expression: with a thousand members nobody may look at all of them for each heartbeat."""
 
     group_id: str
     epoch: int = 0
@@ -126,6 +128,12 @@ class ConsumerGroup:
     targets: dict[str, Assignment] = field(default_factory=dict)
     regexes: dict[str, ResolvedRegex] = field(default_factory=dict)
     owners: dict[Place, str] = field(default_factory=dict)
+    named: dict[str, int] = field(default_factory=dict)
+    regex_uses: dict[str, int] = field(default_factory=dict)
+    _all_names: frozenset[str] | None = field(default=None, compare=False, repr=False)  # until one comes or goes
+    hashed: tuple[frozenset[str], Topics, int, int] | None = field(
+        default=None, compare=False, repr=False
+    )  # names, topics as of: their hash
 
     # -- questions
 
@@ -154,10 +162,14 @@ class ConsumerGroup:
         return names | resolved.topics if resolved is not None else names
 
     def all_subscribed_names(self) -> frozenset[str]:
-        return frozenset().union(*(self.subscribed_names(member) for member in self.members.values()))
+        """The same object as long as nothing comes or goes."""
+        if self._all_names is None:
+            matched = (self.regexes[regex].topics for regex in self.regex_uses if regex in self.regexes)
+            self._all_names = frozenset(self.named).union(*matched)
+        return self._all_names
 
     def used_regexes(self) -> set[str]:
-        return {member.topic_regex for member in self.members.values() if member.topic_regex}
+        return set(self.regex_uses)
 
     def preferred_assignor(self, default: str) -> str:
         """The one that most members ask for."""
@@ -193,6 +205,7 @@ class ConsumerGroup:
                 self._replay_current(key.member_id, value)
             case ConsumerGroupRegularExpressionKey():
                 assert value is None or isinstance(value, ConsumerGroupRegularExpressionValue)
+                self._all_names = None
                 if value is None:
                     self.regexes.pop(key.regular_expression, None)
                 else:
@@ -206,11 +219,12 @@ class ConsumerGroup:
         if value is None:
             if old is not None:
                 self._release(old)
+                self._count(old, -1)
                 del self.members[member_id]
             return
         if value.instance_id is not None:
             self.static_members[value.instance_id] = member_id
-        self.members[member_id] = replace(
+        member = self.members[member_id] = replace(
             old if old is not None else ConsumerMember(member_id),
             instance_id=value.instance_id,
             rack_id=value.rack_id,
@@ -222,6 +236,21 @@ class ConsumerGroup:
             server_assignor=value.server_assignor,
             classic=value.classic_member_metadata,
         )
+        self._count(member, 1)
+        if old is not None:
+            self._count(old, -1)
+
+    def _count(self, member: ConsumerMember, by: int) -> None:
+        """One member more, or less, that asks for what `member` asks for."""
+        for uses, wanted in ((self.named, member.topic_names), (self.regex_uses, (member.topic_regex,) if member.topic_regex else ())):
+            for each in wanted:
+                count = uses.get(each, 0)
+                if count + by:
+                    uses[each] = count + by
+                else:
+                    del uses[each]
+                if not count or not count + by:
+                    self._all_names = None
 
     def _replay_current(self, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue | None) -> None:
         old = self.members.get(member_id)
@@ -259,6 +288,8 @@ class ConsumerGroup:
             targets=dict(self.targets),
             regexes=dict(self.regexes),
             owners=dict(self.owners),
+            named=dict(self.named),
+            regex_uses=dict(self.regex_uses),
         )
 
 

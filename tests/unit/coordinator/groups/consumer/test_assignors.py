@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import uuid
 from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oncelog.coordinator.groups.consumer.assignors import ASSIGNORS, Assignment, Place, Subscriber, by_topic, range_assign, uniform
+from oncelog.coordinator.groups.consumer.assignors import ASSIGNORS, Assignment, Place, Subscriber, range_assign, uniform
 
 pytestmark = pytest.mark.unit
 A, B, C = (uuid.UUID(int=number) for number in (1, 2, 3))
@@ -87,5 +88,16 @@ def test_more_members_than_partitions() -> None:
     assert sorted(sizes(uniform(members, {A: 1})).values()) == [0, 1]
 
 
-def test_places_by_topic() -> None:
-    assert by_topic([Place(A, 1), Place(B, 0), Place(A, 3)]) == {A: frozenset({1, 3}), B: frozenset({0})}
+@given(st.randoms(use_true_random=False), st.integers(1, 8), st.integers(1, 4))
+def test_uniform_leaves_nobody_two_behind_who_could_have_had_more(chance: random.Random, size: int, classes: int) -> None:
+    """Whatever members had before, and whoever wants what."""
+    partitions = {topic_id: chance.randint(0, 9) for topic_id in (A, B, C)}
+    wanted = [frozenset(chance.sample([A, B, C], chance.randint(0, 3))) for _ in range(classes)]
+    had = [{topic_id: frozenset(chance.sample(range(12), chance.randint(0, 6))) for topic_id in (A, B, C)} for _ in range(size)]
+    members = [Subscriber(f"m{number}", None, chance.choice(wanted), had[number]) for number in range(size)]
+    answer = uniform(members, partitions)
+    count = sizes(answer)
+    for member in members:
+        for topic_id in answer[member.member_id]:
+            others = [count[other.member_id] for other in members if topic_id in other.topic_ids]
+            assert count[member.member_id] <= min(others) + 1

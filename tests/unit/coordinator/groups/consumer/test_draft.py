@@ -10,6 +10,7 @@ from oncelog.coordinator.result import CoordinatorRecord
 from oncelog.protocol.internal.consumer_groups import ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue
 from oncelog.protocol.internal.records import decode_key, decode_value
 from oncelog.protocol.names import CONSUMER_OFFSETS
+from oncelog.protocol.topics import Topic
 from support.consumer_group import LIMITS, A, B, FakeTopics, group_of, member, parts
 
 
@@ -86,6 +87,33 @@ def test_the_hash_changes_with_subscribed_topics_only() -> None:
     again.topics["a"] = again.topics["a"].__class__("a", B, 2)  # deleted and made again
     assert metadata_hash(group, again) != plain
     assert metadata_hash(group, topics(c=1)) == metadata_hash(ConsumerGroup("g"), topics(a=1)) == 0
+
+
+def test_topics_are_looked_at_again_when_names_or_topics_change_only() -> None:
+    """Not for each heartbeat of a thousand members."""
+    there, asked = topics(a=2, b=1), 0
+
+    class Counting(FakeTopics):
+        def get(self, name: str) -> Topic | None:
+            nonlocal asked
+            asked += 1
+            return there.get(name)
+
+    counting, group = Counting(), group_of(member(topic_names=("a", "b")), member("n"))
+    plain = metadata_hash(group, counting)
+    for _ in range(3):
+        draft = Draft(group)
+        draft.put_member(member("o"))
+        draft.remove_member("n")
+        assert metadata_hash(draft.group, counting) == metadata_hash(group, counting) == plain
+    assert asked == 2
+    counting.generation += 1
+    assert metadata_hash(group, counting) == plain
+    assert asked == 4
+    draft = Draft(group)
+    draft.remove_member("m")
+    assert metadata_hash(draft.group, counting) != plain
+    assert asked == 5
 
 
 @pytest.mark.parametrize(

@@ -164,3 +164,23 @@ def test_records_hold_assignments_in_order_and_without_empty_topics() -> None:
     ]
     assert from_topics([AssignedTopic(A, [1, 0]), AssignedTopic(B, [])]) == parts(0, 1)
     assert union(parts(0), {**parts(1), **parts(2, of=B)}) == {**parts(0, 1), **parts(2, of=B)}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_asked_for_is_counted_as_members_come_go_and_change(seed: int) -> None:
+    chance, group = random.Random(seed), ConsumerGroup("g")
+    for _ in range(60):
+        name = chance.choice("xyz")
+        if chance.random() < 0.3:
+            group.replay(ConsumerGroupMemberMetadataKey("g", name), None)
+        else:
+            wanted = member(name, topic_names=tuple(sorted(chance.sample("abcd", 2))), topic_regex=chance.choice([None, "", "e.*", "f.*"]))
+            group.replay(ConsumerGroupMemberMetadataKey("g", name), wanted.wants())
+        if chance.random() < 0.3:
+            regex = chance.choice(["e.*", "f.*"])
+            found = ConsumerGroupRegularExpressionValue([regex[0] + chance.choice("12")], 1, 1)
+            group.replay(ConsumerGroupRegularExpressionKey("g", regex), chance.choice([None, found]))
+        everyone = group.members.values()
+        assert group.all_subscribed_names() == frozenset().union(*map(group.subscribed_names, everyone)), f"seed {seed}"
+        assert group.used_regexes() == {each.topic_regex for each in everyone if each.topic_regex}, f"seed {seed}"
+        assert group == group.copy()
