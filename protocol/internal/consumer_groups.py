@@ -12,16 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from oncelog.protocol.internal.fields import CorruptRecord, FieldReader, FieldWriter, int64_bytes
+from oncelog.protocol.internal.fields import FieldReader, FieldWriter, int64_bytes, record_fields, record_key, record_value
 from oncelog.protocol.primitives import Buffer
-
-
-def _key(version: int, *texts: str) -> bytes:
-    out = FieldWriter()
-    out.int16(version)
-    for text in texts:
-        out.string(text)
-    return out.result()
 
 
 class ConsumerGroupMetadataKey(NamedTuple):
@@ -30,7 +22,7 @@ class ConsumerGroupMetadataKey(NamedTuple):
     group: str
 
     def encode(self) -> bytes:
-        return _key(3, self.group)
+        return record_key(3, self.group)
 
 
 class ConsumerGroupPartitionMetadataKey(NamedTuple):
@@ -39,7 +31,7 @@ class ConsumerGroupPartitionMetadataKey(NamedTuple):
     group: str
 
     def encode(self) -> bytes:
-        return _key(4, self.group)
+        return record_key(4, self.group)
 
 
 class ConsumerGroupMemberMetadataKey(NamedTuple):
@@ -49,7 +41,7 @@ class ConsumerGroupMemberMetadataKey(NamedTuple):
     member_id: str
 
     def encode(self) -> bytes:
-        return _key(5, self.group, self.member_id)
+        return record_key(5, self.group, self.member_id)
 
 
 class ConsumerGroupTargetAssignmentMetadataKey(NamedTuple):
@@ -58,7 +50,7 @@ class ConsumerGroupTargetAssignmentMetadataKey(NamedTuple):
     group: str
 
     def encode(self) -> bytes:
-        return _key(6, self.group)
+        return record_key(6, self.group)
 
 
 class ConsumerGroupTargetAssignmentMemberKey(NamedTuple):
@@ -68,7 +60,7 @@ class ConsumerGroupTargetAssignmentMemberKey(NamedTuple):
     member_id: str
 
     def encode(self) -> bytes:
-        return _key(7, self.group, self.member_id)
+        return record_key(7, self.group, self.member_id)
 
 
 class ConsumerGroupCurrentMemberAssignmentKey(NamedTuple):
@@ -78,7 +70,7 @@ class ConsumerGroupCurrentMemberAssignmentKey(NamedTuple):
     member_id: str
 
     def encode(self) -> bytes:
-        return _key(8, self.group, self.member_id)
+        return record_key(8, self.group, self.member_id)
 
 
 class ConsumerGroupRegularExpressionKey(NamedTuple):
@@ -88,7 +80,7 @@ class ConsumerGroupRegularExpressionKey(NamedTuple):
     regular_expression: str
 
     def encode(self) -> bytes:
-        return _key(16, self.group, self.regular_expression)
+        return record_key(16, self.group, self.regular_expression)
 
 
 @dataclass(slots=True)
@@ -99,14 +91,14 @@ class ConsumerGroupMetadataValue:
     metadata_hash: int = 0
 
     def encode(self) -> bytes:
-        out = _value()
+        out = record_value()
         out.int32(self.epoch)
         out.tags({0: int64_bytes(self.metadata_hash)} if self.metadata_hash else {})
         return out.result()
 
     @classmethod
     def decode(cls, data: Buffer) -> ConsumerGroupMetadataValue:
-        fields = _fields(cls.__name__, data)
+        fields = record_fields(cls.__name__, data)
         value = cls(fields.int32())
         tags = fields.tags()
         if 0 in tags:
@@ -136,7 +128,7 @@ class ConsumerGroupMemberMetadataValue:
     classic_member_metadata: ClassicMemberMetadata | None = None
 
     def encode(self) -> bytes:
-        out = _value()
+        out = record_value()
         out.string(self.instance_id)
         out.string(self.rack_id)
         out.string(self.client_id)
@@ -151,7 +143,7 @@ class ConsumerGroupMemberMetadataValue:
 
     @classmethod
     def decode(cls, data: Buffer) -> ConsumerGroupMemberMetadataValue:
-        fields = _fields(cls.__name__, data)
+        fields = record_fields(cls.__name__, data)
         value = cls(
             instance_id=fields.nullable_string(),
             rack_id=fields.nullable_string(),
@@ -205,14 +197,14 @@ class ConsumerGroupTargetAssignmentMetadataValue:
     assignment_timestamp: int = 0
 
     def encode(self) -> bytes:
-        out = _value()
+        out = record_value()
         out.int32(self.assignment_epoch)
         out.tags({0: int64_bytes(self.assignment_timestamp)} if self.assignment_timestamp else {})
         return out.result()
 
     @classmethod
     def decode(cls, data: Buffer) -> ConsumerGroupTargetAssignmentMetadataValue:
-        fields = _fields(cls.__name__, data)
+        fields = record_fields(cls.__name__, data)
         value = cls(fields.int32())
         tags = fields.tags()
         if 0 in tags:
@@ -236,14 +228,14 @@ class ConsumerGroupTargetAssignmentMemberValue:
     topic_partitions: list[AssignedTopic] = field(default_factory=list)
 
     def encode(self) -> bytes:
-        out = _value()
+        out = record_value()
         _write_topics(out, self.topic_partitions)
         out.tags()
         return out.result()
 
     @classmethod
     def decode(cls, data: Buffer) -> ConsumerGroupTargetAssignmentMemberValue:
-        return cls(_read_topics(_fields(cls.__name__, data)))
+        return cls(_read_topics(record_fields(cls.__name__, data)))
 
 
 @dataclass(slots=True)
@@ -257,7 +249,7 @@ class ConsumerGroupCurrentMemberAssignmentValue:
     partitions_pending_revocation: list[AssignedTopic] = field(default_factory=list)
 
     def encode(self) -> bytes:
-        out = _value()
+        out = record_value()
         out.int32(self.member_epoch)
         out.int32(self.previous_member_epoch)
         out.int8(self.state)
@@ -268,7 +260,7 @@ class ConsumerGroupCurrentMemberAssignmentValue:
 
     @classmethod
     def decode(cls, data: Buffer) -> ConsumerGroupCurrentMemberAssignmentValue:
-        fields = _fields(cls.__name__, data)
+        fields = record_fields(cls.__name__, data)
         return cls(fields.int32(), fields.int32(), fields.int8(), _read_topics(fields), _read_topics(fields))
 
 
@@ -281,7 +273,7 @@ class ConsumerGroupRegularExpressionValue:
     timestamp: int
 
     def encode(self) -> bytes:
-        out = _value()
+        out = record_value()
         out.array(self.topics, out.string)
         out.int64(self.version)
         out.int64(self.timestamp)
@@ -290,7 +282,7 @@ class ConsumerGroupRegularExpressionValue:
 
     @classmethod
     def decode(cls, data: Buffer) -> ConsumerGroupRegularExpressionValue:
-        fields = _fields(cls.__name__, data)
+        fields = record_fields(cls.__name__, data)
         return cls(fields.array(fields.string), fields.int64(), fields.int64())
 
 
@@ -329,19 +321,6 @@ CONSUMER_GROUP_VALUES: Final[dict[type, Callable[[Buffer], ConsumerGroupValue]]]
     ConsumerGroupCurrentMemberAssignmentKey: ConsumerGroupCurrentMemberAssignmentValue.decode,
     ConsumerGroupRegularExpressionKey: ConsumerGroupRegularExpressionValue.decode,
 }
-
-
-def _value() -> FieldWriter:
-    out = FieldWriter(flexible=True)
-    out.int16(0)
-    return out
-
-
-def _fields(name: str, data: Buffer) -> FieldReader:
-    version = FieldReader(data).int16()
-    if version != 0:
-        raise CorruptRecord(f"{name} of version {version}; only version 0 is known")
-    return FieldReader(data, 2, flexible=True)
 
 
 def _write_topics(out: FieldWriter, topics: list[AssignedTopic]) -> None:

@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 _INT8 = Struct(">b")
 _INT16 = Struct(">h")
+_UINT16 = Struct(">H")
 _INT32 = Struct(">i")
 _INT64 = Struct(">q")
 
@@ -57,6 +58,9 @@ class FieldReader:
 
     def int16(self) -> int:
         return self._fixed(_INT16)
+
+    def uint16(self) -> int:
+        return self._fixed(_UINT16)
 
     def int32(self) -> int:
         return self._fixed(_INT32)
@@ -164,6 +168,9 @@ class FieldWriter:
     def int16(self, value: int) -> None:
         self._out += _INT16.pack(value)
 
+    def uint16(self, value: int) -> None:
+        self._out += _UINT16.pack(value)
+
     def int32(self, value: int) -> None:
         self._out += _INT32.pack(value)
 
@@ -218,6 +225,35 @@ class FieldWriter:
             self._out += unsigned_varint(tag) + unsigned_varint(len(value)) + value
 
 
+def int32_bytes(value: int) -> bytes:
+    """`value` as the content of a tagged field."""
+    return _INT32.pack(value)
+
+
 def int64_bytes(value: int) -> bytes:
     """`value` as the content of a tagged field."""
     return _INT64.pack(value)
+
+
+def record_key(version: int, *texts: str) -> bytes:
+    """The key of a record about a group: its type, then names; never flexible."""
+    out = FieldWriter()
+    out.int16(version)
+    for text in texts:
+        out.string(text)
+    return out.result()
+
+
+def record_value() -> FieldWriter:
+    """The begin of a value of version 0, flexible."""
+    out = FieldWriter(flexible=True)
+    out.int16(0)
+    return out
+
+
+def record_fields(name: str, data: Buffer) -> FieldReader:
+    """The fields of such a value. Raises CorruptRecord for another version."""
+    version = FieldReader(data).int16()
+    if version != 0:
+        raise CorruptRecord(f"{name} of version {version}; only version 0 is known")
+    return FieldReader(data, 2, flexible=True)

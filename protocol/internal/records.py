@@ -2,7 +2,8 @@
 
 A key begins with an int16 that names the record type, a value with an int16 version. A null value deletes. Encoders write the version that
 Apache Kafka 4.3.0 writes unless told otherwise; decoders read all that Kafka reads. Lists are kept in the order found.
-Kafka's definitions: `TransactionLogValue`, `OffsetCommitValue`, `GroupMetadataValue`; for KIP-848 see `internal/consumer_groups`.
+Kafka's definitions: `TransactionLogValue`, `OffsetCommitValue`, `GroupMetadataValue`; for KIP-848 see `internal/consumer_groups`, for KIP-1071
+`internal/streams_groups`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,12 @@ from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupValue,
 )
 from oncelog.protocol.internal.fields import CorruptRecord, FieldReader, FieldWriter
+from oncelog.protocol.internal.streams_groups import (
+    STREAMS_GROUP_KEYS,
+    STREAMS_GROUP_VALUES,
+    StreamsGroupKey,
+    StreamsGroupValue,
+)
 from oncelog.protocol.names import TRANSACTION_STATE
 from oncelog.protocol.primitives import Buffer, unsigned_varint
 
@@ -348,8 +355,8 @@ class GroupMetadataValue:
         )
 
 
-InternalKey: TypeAlias = TransactionLogKey | OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey | UnknownKey
-InternalValue: TypeAlias = TransactionLogValue | OffsetCommitValue | GroupMetadataValue | ConsumerGroupValue | bytes
+InternalKey: TypeAlias = TransactionLogKey | OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey | StreamsGroupKey | UnknownKey
+InternalValue: TypeAlias = TransactionLogValue | OffsetCommitValue | GroupMetadataValue | ConsumerGroupValue | StreamsGroupValue | bytes
 
 
 def decode_key(topic: str, data: Buffer) -> InternalKey:
@@ -362,7 +369,7 @@ def decode_key(topic: str, data: Buffer) -> InternalKey:
         return OffsetCommitKey(fields.string(), fields.string(), fields.int32())
     if version == 2:
         return GroupMetadataKey(fields.string())
-    read = CONSUMER_GROUP_KEYS.get(version)
+    read = CONSUMER_GROUP_KEYS.get(version) or STREAMS_GROUP_KEYS.get(version)
     return UnknownKey(version, bytes(data)) if read is None else read(fields)
 
 
@@ -370,7 +377,7 @@ def decode_value(key: InternalKey, data: Buffer | None) -> InternalValue | None:
     """The value that belongs to `key`, None for a deletion; of an unknown key the bytes. Raises CorruptRecord."""
     if data is None:
         return None
-    read = _VALUES.get(type(key)) or CONSUMER_GROUP_VALUES.get(type(key))
+    read = _VALUES.get(type(key)) or CONSUMER_GROUP_VALUES.get(type(key)) or STREAMS_GROUP_VALUES.get(type(key))
     return bytes(data) if read is None else read(data)
 
 
