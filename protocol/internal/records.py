@@ -2,8 +2,8 @@
 
 A key begins with an int16 that names the record type, a value with an int16 version. A null value deletes. Encoders write the version that
 Apache Kafka 4.3.0 writes unless told otherwise; decoders read all that Kafka reads. Lists are kept in the order found.
-Kafka's definitions: `TransactionLogValue`, `OffsetCommitValue`, `GroupMetadataValue`; for KIP-848 see `internal/consumer_groups`, for KIP-1071
-`internal/streams_groups`.
+Kafka's definitions: `TransactionLogValue`, `OffsetCommitValue`, `GroupMetadataValue`; for KIP-848 see `internal/consumer_groups`, for
+KIP-1071 `internal/streams_groups`.
 """
 
 from __future__ import annotations
