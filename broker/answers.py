@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any, TypeVar, cast
 
-from oncelog.coordinator.deferred import Deferred, Reply
+from oncelog.coordinator.deferred import Deferred, Reply, all_of
 from oncelog.protocol.errors import KafkaError
+
+__all__ = ["Ended", "Settling", "all_of", "holding_back", "later", "then"]
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -23,27 +25,6 @@ def then(reply: Reply[T], build: Callable[[T], U]) -> Reply[U]:
         return build(reply.result())
     reply.made_into(build)
     return cast("Deferred[U]", reply)
-
-
-def all_of(replies: Sequence[Reply[T]]) -> Reply[list[T]]:
-    """All values in order, once the last one is there; or the first exception."""
-    waiting = [reply for reply in replies if isinstance(reply, Deferred)]
-    if not waiting:
-        return cast("list[T]", list(replies))
-    gathered: Deferred[list[T]] = Deferred()
-    outstanding = len(waiting)
-
-    def settle(done: Deferred[T]) -> None:
-        nonlocal outstanding
-        outstanding -= 1
-        if done.error is not None:
-            gathered.fail(done.error)
-        elif outstanding == 0:
-            gathered.become(lambda: [reply.result() if isinstance(reply, Deferred) else reply for reply in replies])
-
-    for deferred in waiting:
-        deferred.when_done(settle)
-    return gathered.reply()
 
 
 def holding_back(reply: Deferred[T]) -> Deferred[T]:

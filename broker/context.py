@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from oncelog.broker.settings.dynamic import DynamicConfig
     from oncelog.broker.topics.metadata_cache import MetadataCache
     from oncelog.coordinator.groups.service import GroupService
+    from oncelog.coordinator.share.persister import SharePersister
     from oncelog.coordinator.txn.service import TxnService
     from oncelog.storage.directory.manager import LogManager
     from oncelog.storage.env import Env
@@ -71,6 +72,7 @@ class BrokerContext:
         "logs",
         "metadata",
         "node_id",
+        "persister",
         "scram_credentials",
         "store",
         "transactions",
@@ -82,6 +84,7 @@ class BrokerContext:
     logs: LogManager
     transactions: TxnService
     groups: GroupService
+    persister: SharePersister
     store: MetadataStore
     node_id: int
     cluster_id: str

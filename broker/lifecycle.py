@@ -29,6 +29,7 @@ from oncelog.broker.settings.checks import parse_overrides
 from oncelog.broker.settings.listeners import Endpoint, ListenerConfig
 from oncelog.broker.topics.metadata_cache import MetadataCache
 from oncelog.coordinator.groups.service import GroupService
+from oncelog.coordinator.share.persister import SharePersister
 from oncelog.coordinator.txn.producer_ids import kept_in
 from oncelog.coordinator.txn.service import TxnService
 from oncelog.storage.directory.manager import LogManager
@@ -127,12 +128,16 @@ class Broker:
         context.transactions = TxnService(self.env, self.logs, self.config.txn, kept_in(context.store))
         context.groups = GroupService(self.env, self.logs, self.config.group)
         context.groups.overrides = context.dynamic_configs.group_values
+        context.persister = SharePersister(self.env, self.logs, self.config.share)
         context.transactions.on_offsets_marker(context.groups.replay_marker)
+        context.persister.start()
         context.groups.start()
         context.transactions.start()
         context.transactions.verifies_partitions = context.dynamic_configs.txn_config().partition_verification_enable
         context.transactions.on_earlier(self._wake_at)
         context.groups.on_earlier(self._wake_at)
+        context.persister.on_earlier(self._wake_at)
+        self.logs.on_topic_deleted.append(context.persister.on_topic_deleted)
         self.logs.on_topic_deleted.append(context.groups.removal.on_topic_deleted)
         self.logs.on_topic_deleted.append(lambda _name: self.wakeups.within(PIECE_MS))  # its folders may be many
 
@@ -256,6 +261,7 @@ class Broker:
         wall = self.env.clock.time_ms()  # their deadlines stand in records, so they are times of day
         self.context.transactions.tick(wall)
         self.context.groups.tick(wall)
+        self.context.persister.tick(wall)
         return wall
 
     def _waits_ms(self) -> Iterator[float]:
@@ -265,7 +271,7 @@ class Broker:
         yield self._next_idle_check_ms - now
         if self.logs.folders.busy:
             yield PIECE_MS
-        for service in (self.context.transactions, self.context.groups):
+        for service in (self.context.transactions, self.context.groups, self.context.persister):
             if (deadline := service.next_deadline_ms()) is not None:
                 yield deadline - wall
         if self._request_memory is not None and (deadline := self._request_memory.next_deadline_ms()) is not None:
@@ -274,7 +280,7 @@ class Broker:
     def next_deadline_ms(self) -> float | None:
         """How long until something is due that is no chore of storage; None: nothing is."""
         wall = self.env.clock.time_ms()
-        services = (self.context.transactions, self.context.groups)
+        services = (self.context.transactions, self.context.groups, self.context.persister)
         waits = [deadline - wall for service in services if (deadline := service.next_deadline_ms()) is not None]
         return max(0.0, min(waits)) if waits else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 T = TypeVar("T", covariant=True)
@@ -96,3 +96,25 @@ class Deferred(Generic[T]):
 
 
 Reply: TypeAlias = T | Deferred[T]
+U = TypeVar("U")
+
+
+def all_of(replies: Sequence[Reply[U]]) -> Reply[list[U]]:
+    """All values in order, once the last one is there; or the first exception."""
+    waiting = [reply for reply in replies if isinstance(reply, Deferred)]
+    if not waiting:
+        return cast("list[U]", list(replies))
+    gathered: Deferred[list[U]] = Deferred()
+    outstanding = len(waiting)
+
+    def settle(done: Deferred[U]) -> None:
+        nonlocal outstanding
+        outstanding -= 1
+        if done.error is not None:
+            gathered.fail(done.error)
+        elif outstanding == 0:
+            gathered.become(lambda: [reply.result() if isinstance(reply, Deferred) else reply for reply in replies])
+
+    for deferred in waiting:
+        deferred.when_done(settle)
+    return gathered.reply()

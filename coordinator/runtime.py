@@ -1,8 +1,8 @@
 """Decide → append → replay → reply: the one place where coordinators meet the log (Kafka's `CoordinatorRuntime`).
 
-An internal topic (`__transaction_state`, `__consumer_offsets`) is split into partitions; each has a `Shard`, the state that the
-records of that partition add up to. A decision reads the shard and returns records; they are appended as one batch, then replayed
-into the shard, live exactly as at start-up, so that a failed append leaves the state untouched. The answer goes out when
+An internal topic (`__transaction_state`, `__consumer_offsets`, `__share_group_state`) is split into partitions; each has a `Shard`, the
+state that the records of that partition add up to. A decision reads the shard and returns records; they are appended as one batch, then
+replayed into the shard, live exactly as at start-up, so that a failed append leaves the state untouched. The answer goes out when
 everything it rests on is on disk: a decision without records waits for the records of its shard written before it.
 """
 
@@ -157,6 +157,11 @@ class CoordinatorRuntime(Generic[S]):
             if slot.log is None:
                 raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no log for {self.topic}-{partition}")
         return slot.log
+
+    def end(self, partition: int) -> LogPosition | None:
+        """The end of what stands in a partition; None: it has no log yet."""
+        slot = self._slots[partition]
+        return None if slot.log is None else LogPosition(partition, slot.end)
 
     # -- loading
 

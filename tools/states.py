@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oncelog.coordinator.groups.classic.state import TRANSITIONS as GROUP_TRANSITIONS
 from oncelog.coordinator.groups.classic.state import ClassicGroupState, GroupEvent, GroupOutcome
+from oncelog.coordinator.share.state import VERDICTS, Asked, Standing, Writes
 from oncelog.coordinator.txn.state import STORED_STATES, TRANSITIONS, Event, Outcome, TransactionState
 from oncelog.protocol.errors import ErrorCode
 
@@ -24,6 +25,13 @@ Generated from `groups/classic/state.py`. A cell is the answer, and the state th
 is nothing. Codes: {codes}.
 """
 
+_SHARE = """\
+# A share partition at the share coordinator
+
+Generated from `share/state.py`. A cell is the answer and what is written for it; a dash cannot be, because the request does not have that
+epoch. Codes: {codes}. Every so many updates a snapshot is written instead.
+"""
+
 _DEAD = TransactionState.DEAD
 _STATES: tuple[TransactionState, ...] = STORED_STATES
 
@@ -35,7 +43,22 @@ def render() -> str:
     group_codes = sorted({each.error for each in GROUP_TRANSITIONS.values() if each.error})
     listed = ", ".join(f"{code.value} {code.name}" for code in group_codes)
     parts += [_GROUPS.format(codes=listed), _group_table(), "\n## Chart\n", _group_chart()]
+    share_codes = sorted({each.error for each in VERDICTS.values() if each.error})
+    parts += [_SHARE.format(codes=", ".join(f"{code.value} {code.name}" for code in share_codes)), _share_table()]
     return "\n".join(parts)
+
+
+def _share_table() -> str:
+    head = ["request", *(standing.value for standing in Standing)]
+    rows = [[asked.value, *(_share_cell(asked, standing) for standing in Standing)] for asked in Asked]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]) + "\n"
+
+
+def _share_cell(asked: Asked, standing: Standing) -> str:
+    found = VERDICTS.get((asked, standing))
+    if found is None:
+        return "-"
+    return str(found.error.value) if found.writes is Writes.NOTHING else f"{found.error.value}, {found.writes.value}"
 
 
 def _group_table() -> str:

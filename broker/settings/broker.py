@@ -10,10 +10,11 @@ from oncelog.broker.auth.config import AuthConfig
 from oncelog.broker.settings.listeners import ListenerConfig
 from oncelog.broker.settings.server import ServerConfig
 from oncelog.coordinator.groups.config import GroupConfig
+from oncelog.coordinator.share.config import ShareCoordinatorConfig
 from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.storage.config import LogConfig
 
-SECTIONS: tuple[Any, ...] = (ServerConfig, LogConfig, TxnConfig, GroupConfig, AuthConfig)
+SECTIONS: tuple[Any, ...] = (ServerConfig, LogConfig, TxnConfig, GroupConfig, ShareCoordinatorConfig, AuthConfig)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class BrokerConfig:
     log: LogConfig
     txn: TxnConfig
     group: GroupConfig
+    share: ShareCoordinatorConfig
     auth: AuthConfig
     values: Mapping[str, str]
     listeners: tuple[ListenerConfig, ...]

@@ -221,12 +221,8 @@ security.providers string null
 share.coordinator.append.linger.ms int -1
 share.coordinator.cached.buffer.max.bytes int 1048588 dynamic
 share.coordinator.load.buffer.size int 5242880
-share.coordinator.snapshot.update.records.per.snapshot int 500
 share.coordinator.state.topic.compression.codec int 0
-share.coordinator.state.topic.min.isr short 2
-share.coordinator.state.topic.num.partitions int 50
 share.coordinator.state.topic.replication.factor short 3
-share.coordinator.state.topic.segment.bytes int 104857600
 share.coordinator.threads int 1
 share.coordinator.write.timeout.ms int 5000
 share.fetch.purgatory.purge.interval.requests int 1000
@@ -260,7 +256,7 @@ log.initial.task.delay.ms log.message.downconversion.enable log.message.format.v
 metadata.log.segment.min.bytes offsets.commit.required.acks password.encoder.secret producer.id.expiration.check.interval.ms
 remote.log.index.file.cache.ttl.ms remote.log.manager.task.retry.backoff.max.ms remote.log.manager.task.retry.backoff.ms
 remote.log.manager.task.retry.jitter reserved.broker.max.id server.max.startup.time.ms
-share.coordinator.cold.partition.snapshot.interval.ms share.coordinator.state.topic.prune.interval.ms unclean.leader.election.interval.ms
+unclean.leader.election.interval.ms
 unstable.feature.versions.enable zookeeper.connect zookeeper.connection.timeout.ms zookeeper.session.timeout.ms
 """
 

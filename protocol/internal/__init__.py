@@ -1,1 +1,1 @@
-"""What stands in the internal topics: records of `__transaction_state` and `__consumer_offsets`, bytes to objects and back."""
+"""What stands in `__transaction_state`, `__consumer_offsets` and `__share_group_state`: records, bytes to objects and back."""

@@ -1,4 +1,4 @@
-"""The records of Kafka's two internal topics: `__transaction_state` and `__consumer_offsets`.
+"""The records of Kafka's internal topics: `__transaction_state`, `__consumer_offsets`, `__share_group_state` (`internal/share_state`).
 
 A key begins with an int16 that names the record type, a value with an int16 version. A null value deletes. Encoders write the version that
 Apache Kafka 4.3.0 writes unless told otherwise; decoders read all that Kafka reads. Lists are kept in the order found.
@@ -21,13 +21,9 @@ from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupValue,
 )
 from oncelog.protocol.internal.fields import CorruptRecord, FieldReader, FieldWriter
-from oncelog.protocol.internal.streams_groups import (
-    STREAMS_GROUP_KEYS,
-    STREAMS_GROUP_VALUES,
-    StreamsGroupKey,
-    StreamsGroupValue,
-)
-from oncelog.protocol.names import TRANSACTION_STATE
+from oncelog.protocol.internal.share_state import SHARE_STATE_KEYS, SHARE_STATE_VALUES, ShareStateKey, ShareStateValue
+from oncelog.protocol.internal.streams_groups import STREAMS_GROUP_KEYS, STREAMS_GROUP_VALUES, StreamsGroupKey, StreamsGroupValue
+from oncelog.protocol.names import SHARE_GROUP_STATE, TRANSACTION_STATE
 from oncelog.protocol.primitives import Buffer, unsigned_varint
 
 __all__ = [
@@ -355,16 +351,21 @@ class GroupMetadataValue:
         )
 
 
-InternalKey: TypeAlias = TransactionLogKey | OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey | StreamsGroupKey | UnknownKey
-InternalValue: TypeAlias = TransactionLogValue | OffsetCommitValue | GroupMetadataValue | ConsumerGroupValue | StreamsGroupValue | bytes
+_GroupKey: TypeAlias = GroupMetadataKey | ConsumerGroupKey | StreamsGroupKey
+_GroupValue: TypeAlias = GroupMetadataValue | ConsumerGroupValue | StreamsGroupValue
+InternalKey: TypeAlias = TransactionLogKey | OffsetCommitKey | _GroupKey | ShareStateKey | UnknownKey
+InternalValue: TypeAlias = TransactionLogValue | OffsetCommitValue | _GroupValue | ShareStateValue | bytes
 
 
 def decode_key(topic: str, data: Buffer) -> InternalKey:
-    """The key of a record of `topic` (both topics have a type 0). Raises CorruptRecord."""
+    """The key of a record of `topic` (each topic has a type 0 of its own). Raises CorruptRecord."""
     fields = FieldReader(data)
     version = fields.int16()
     if topic == TRANSACTION_STATE:
         return TransactionLogKey(fields.string()) if version == 0 else UnknownKey(version, bytes(data))
+    if topic == SHARE_GROUP_STATE:
+        share = SHARE_STATE_KEYS.get(version)
+        return UnknownKey(version, bytes(data)) if share is None else share(fields)
     if version in (0, 1):
         return OffsetCommitKey(fields.string(), fields.string(), fields.int32())
     if version == 2:
@@ -377,7 +378,7 @@ def decode_value(key: InternalKey, data: Buffer | None) -> InternalValue | None:
     """The value that belongs to `key`, None for a deletion; of an unknown key the bytes. Raises CorruptRecord."""
     if data is None:
         return None
-    read = _VALUES.get(type(key)) or CONSUMER_GROUP_VALUES.get(type(key)) or STREAMS_GROUP_VALUES.get(type(key))
+    read = _VALUES.get(type(key))
     return bytes(data) if read is None else read(data)
 
 
@@ -385,6 +386,9 @@ _VALUES: Final[dict[type, Callable[[Buffer], InternalValue]]] = {
     TransactionLogKey: TransactionLogValue.decode,
     OffsetCommitKey: OffsetCommitValue.decode,
     GroupMetadataKey: GroupMetadataValue.decode,
+    **CONSUMER_GROUP_VALUES,
+    **STREAMS_GROUP_VALUES,
+    **SHARE_STATE_VALUES,
 }
 
 

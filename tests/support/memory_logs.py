@@ -156,6 +156,10 @@ class MemoryLog:
         data = [batch for batch in self._batches if not records.parse_header(batch).is_control]
         return [(record.key, record.value) for batch in data for record in records.iter_records(batch)]
 
+    def advance_log_start(self, offset: int) -> None:
+        self.log_start_offset = max(self.log_start_offset, min(offset, self.high_watermark))
+        self._batches = [batch for batch in self._batches if records.parse_header(batch).next_offset > self.log_start_offset]
+
     def when_durable(self, offset: int, callback: Callback) -> None:
         if self.high_watermark >= offset:
             callback(None)
@@ -215,6 +219,9 @@ class MemoryTopics:
 
     def get(self, name: str) -> MemoryTopic | None:
         return self.by_name.get(name)
+
+    def by_id(self, topic_id: uuid.UUID) -> MemoryTopic | None:
+        return next((topic for topic in self.by_name.values() if topic.topic_id == topic_id), None)
 
     def all(self) -> list[MemoryTopic]:
         return list(self.by_name.values())

@@ -25,6 +25,7 @@ OTHER_DEFAULTS = {
     "listener.security.protocol.map": "the same in another order",
     "listeners": "this machine alone",
     "sasl.enabled.mechanisms": "GSSAPI is not served",
+    "share.coordinator.state.topic.min.isr": "one replica",
     "transaction.state.log.min.isr": "one replica",
 }
 # Kafka alters them at run time; here a start is needed, or they would be limits that nobody keeps
