@@ -153,11 +153,8 @@ def _topic(broker: Broker, name: str) -> dict[str, Any]:
 
 def _group(broker: Broker, group_id: str, kind: str, named: str) -> dict[str, Any]:
     shard = broker.context.groups.runtime.shard_of(group_id)
-    if kind == "consumer":
-        members = sorted(shard.consumer_groups[group_id].members)
-    else:
-        group = shard.groups.get(group_id)
-        members = sorted(group.members) if group is not None else []
+    group = shard.heartbeat_group(group_id) or shard.groups.get(group_id)
+    members = sorted(group.members) if group is not None else []
     return {
         "type": kind,
         "state": named,

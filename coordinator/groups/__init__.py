@@ -1,6 +1,6 @@
-"""Groups and their offsets, of either protocol.
+"""Groups of every type, and their offsets.
 
-`classic`, `consumer` and `offsets` are three rooms, each with its state, its requests and its service. `shard` is what the records of one
-partition of `__consumer_offsets` add up to. `service` is what handlers call: here is decided of which protocol a group is. `listing` tells
-administrators, `removal` takes away, by request or by itself.
+`classic`, `consumer`, `share` and `offsets` are rooms, each with its state, its requests and its service. `shard` is what the records of
+one partition of `__consumer_offsets` add up to, and knows of which type a group is; `group_type` says what requests for another type are
+told. `service` is what handlers call. `listing` tells administrators, `removal` takes away, by request or by itself.
 """

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from oncelog.coordinator.groups.classic.state import ClassicGroupState
+from oncelog.coordinator.groups.group_type import GroupType
 from oncelog.coordinator.groups.shard import GroupShard
 from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -57,11 +58,10 @@ class GroupListing:
         shard = self._runtime.shard_of(group_id)
         group = shard.groups.get(group_id)
         if group is None:
-            if group_id not in shard.consumer_groups and shard.offsets.places_of(group_id):
+            if shard.type_of(group_id) is GroupType.CLASSIC:
                 return DescribedGroup(group_id, _E.NONE, _S.EMPTY.value)
-            consumer = group_id in shard.consumer_groups
-            why = f"Group {group_id} is not a classic group." if consumer else f"Group {group_id} not found."
-            return DescribedGroup(group_id, _E.GROUP_ID_NOT_FOUND, _S.DEAD.value, why=why)
+            refused = shard.refusal(group_id, GroupType.CLASSIC)
+            return DescribedGroup(group_id, refused.code, _S.DEAD.value, why=refused.message)
         agreed = group.state is _S.STABLE
         name = group.protocol_name or "" if agreed else ""
         members = tuple(
@@ -74,18 +74,23 @@ class GroupListing:
         """All groups, filtered; filters ignore case. Raises KafkaError 14."""
         if self._runtime.loading:
             raise KafkaError(_E.COORDINATOR_LOAD_IN_PROGRESS)
-        wanted_states, wanted_kinds = {s.lower() for s in states}, {k.lower() for k in kinds}
+        wanted_states, wanted_kinds = {_state_word(s) for s in states}, {k.lower() for k in kinds}
         found = []
         for shard in self._runtime.shards():
             for group in shard.groups.values():
-                found.append(ListedGroup(group.group_id, group.protocol_type or "", group.state.value, "classic"))
-            for consumer in shard.consumer_groups.values():
-                found.append(ListedGroup(consumer.group_id, "consumer", consumer.state.value, "consumer"))
+                found.append(ListedGroup(group.group_id, group.protocol_type or "", group.state.value, GroupType.CLASSIC.value))
+            for typed in shard.heartbeat_groups():
+                found.append(ListedGroup(typed.group_id, typed.type.value, typed.state.value, typed.type.value))
             for group_id in shard.offsets.groups():
-                if group_id not in shard.groups and group_id not in shard.consumer_groups:
-                    found.append(ListedGroup(group_id, "", _S.EMPTY.value, "classic"))
+                if group_id not in shard.groups and shard.heartbeat_group(group_id) is None:
+                    found.append(ListedGroup(group_id, "", _S.EMPTY.value, GroupType.CLASSIC.value))
         return [
             group
             for group in found
-            if (not wanted_states or group.state.lower() in wanted_states) and (not wanted_kinds or group.kind in wanted_kinds)
+            if (not wanted_states or _state_word(group.state) in wanted_states) and (not wanted_kinds or group.kind in wanted_kinds)
         ]
+
+
+def _state_word(state: str) -> str:
+    """Also `not_ready`, as Kafka's filter alone wants the NotReady of a streams group."""
+    return state.replace("_", "").lower()

@@ -5,20 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.coordinator.groups.classic.state import ClassicGroupState, GroupEvent
 from oncelog.coordinator.groups.config import GroupConfig
+from oncelog.coordinator.groups.group_type import GroupType, GroupWing
 from oncelog.coordinator.groups.offsets.state import CommittedOffset, tombstone
 from oncelog.coordinator.groups.shard import GroupShard, group_tombstone
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
-
-if TYPE_CHECKING:
-    from oncelog.coordinator.groups.consumer.service import ConsumerGroupService
 
 _log = logging.getLogger(__name__)
 _E = ErrorCode
@@ -28,18 +25,18 @@ LOOKS_FOR_ONE = 16  # as much as looking at so many that stay
 
 
 class GroupRemoval:
-    """`consumer` gives the groups of the consumer protocol, asked only where there are any; `forget` is told which group is gone."""
+    """`wing` gives the service of a type, asked only where there are groups of it; `forget` is told which group is gone."""
 
     def __init__(
         self,
         runtime: CoordinatorRuntime[GroupShard],
         config: GroupConfig,
-        consumer: Callable[[], ConsumerGroupService],
+        wing: Callable[[GroupType], GroupWing],
         forget: Callable[[str], None],
     ) -> None:
         self._runtime = runtime
         self._config = config
-        self._consumer = consumer
+        self._wing = wing
         self._forget = forget
 
     def start(self) -> None:
@@ -54,15 +51,38 @@ class GroupRemoval:
         if self._runtime.loading:
             return _E.COORDINATOR_LOAD_IN_PROGRESS
         shard = self._runtime.shard_of(group_id)
-        group, consumer = shard.groups.get(group_id), shard.consumer_groups.get(group_id)
-        if group is None and consumer is None and not shard.offsets.places_of(group_id):
+        group, typed = shard.groups.get(group_id), shard.heartbeat_group(group_id)
+        if shard.type_of(group_id) is None:
             return _E.GROUP_ID_NOT_FOUND
-        if consumer is not None and consumer.members:
-            return _E.NON_EMPTY_GROUP
+        if typed is not None:
+            return self._delete_typed(group_id, typed.type) if not typed.members else _E.NON_EMPTY_GROUP
         if group is not None and (refusal := group.answer_to(GroupEvent.DELETE)) is not _E.NONE:
             return refusal
 
-        places = shard.offsets.places_of(group_id)
+        return self._delete_records(group_id)
+
+    def _delete_typed(self, group_id: str, kind: GroupType) -> Reply[ErrorCode]:
+        """What the group has elsewhere goes first; if somebody joins meanwhile, it stays."""
+        cleared = self._wing(kind).before_deletion(group_id)
+        if not isinstance(cleared, Deferred):
+            return self._delete_records(group_id) if cleared is _E.NONE else cleared
+        answer: Deferred[ErrorCode] = Deferred()
+
+        def go_on(reply: Deferred[ErrorCode]) -> None:
+            def verdict() -> Reply[ErrorCode]:
+                code = reply.result()
+                if code is not _E.NONE:
+                    return code
+                typed = self._runtime.shard_of(group_id).heartbeat_group(group_id)
+                return _E.NON_EMPTY_GROUP if typed is not None and typed.members else self._delete_records(group_id)
+
+            answer.become(verdict)
+
+        cleared.when_done(go_on)
+        return answer.reply()
+
+    def _delete_records(self, group_id: str) -> Reply[ErrorCode]:
+        places = self._runtime.shard_of(group_id).offsets.places_of(group_id)
         if len(places) > SWEPT_A_TURN:
             return self._delete_in_turns(group_id, sorted(places))
 
@@ -99,9 +119,9 @@ class GroupRemoval:
 
     def _group_removal(self, shard: GroupShard, group_id: str) -> tuple[CoordinatorRecord, ...]:
         """Tombstones of the group itself; none for one that is known by its offsets only."""
-        consumer = shard.consumer_groups.get(group_id)
-        if consumer is not None:
-            return self._consumer().tombstones(consumer)
+        typed = shard.heartbeat_group(group_id)
+        if typed is not None:
+            return self._wing(typed.type).tombstones(group_id)
         return (group_tombstone(group_id),) if group_id in shard.groups else ()
 
     def on_topic_deleted(self, name: str) -> None:
@@ -140,7 +160,7 @@ class GroupRemoval:
         looked_at = 0
         for partition, shard in enumerate(self._runtime.shards()):
             doomed: list[CoordinatorRecord] = []
-            for group_id in {*shard.groups, *shard.consumer_groups, *shard.offsets.groups()}:
+            for group_id in {*shard.groups, *(typed.group_id for typed in shard.heartbeat_groups()), *shard.offsets.groups()}:
                 more = True
                 while more:
                     some = list(islice(self._expired(shard, group_id, now_ms), SWEPT_A_TURN))
@@ -156,8 +176,8 @@ class GroupRemoval:
                 self._write_sweep(partition, tuple(doomed))
 
     def _expired(self, shard: GroupShard, group_id: str, now_ms: int) -> Iterable[CoordinatorRecord]:
-        group, consumer = shard.groups.get(group_id), shard.consumer_groups.get(group_id)
-        if (group is not None and group.state is not ClassicGroupState.EMPTY) or (consumer is not None and consumer.members):
+        group, typed = shard.groups.get(group_id), shard.heartbeat_group(group_id)
+        if (group is not None and group.state is not ClassicGroupState.EMPTY) or (typed is not None and typed.members):
             return
         retention_ms = self._config.offsets_retention_minutes * _MINUTE_MS
         empty_since = group.state_timestamp_ms if group is not None and group.protocol_type else -1
@@ -172,7 +192,7 @@ class GroupRemoval:
                 yield tombstone(group_id, place)
             else:
                 left = True
-        if not left and not shard.offsets.has_pending(group_id):
+        if not left and not shard.offsets.has_pending(group_id) and (typed is None or typed.expires):
             yield from self._group_removal(shard, group_id)
 
     def _write_sweep(self, partition: int, doomed: tuple[CoordinatorRecord, ...]) -> bool:

@@ -1,7 +1,7 @@
 """The group coordinator: what request handlers call.
 
-Its parts do the work: `classic/service` and `consumer/service` (the groups of the two protocols; here is decided whose a request is),
-`offsets/service`, `listing` and `removal`.
+Its parts do the work: `classic/service`, `consumer/service` and `share/service` (the groups of each type; here is decided whose a request
+is), `offsets/service`, `listing` and `removal`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember
 from oncelog.coordinator.groups.classic.service import ClassicGroupService
 from oncelog.coordinator.groups.classic.state import ClassicGroup, JoinGroupResult, SyncGroupResult
 from oncelog.coordinator.groups.config import GroupConfig
+from oncelog.coordinator.groups.group_type import GroupType, GroupWing
 from oncelog.coordinator.groups.listing import GroupListing
 from oncelog.coordinator.groups.offsets.service import OffsetService
 from oncelog.coordinator.groups.removal import GroupRemoval
@@ -34,8 +35,11 @@ if TYPE_CHECKING:
     from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
     from oncelog.coordinator.groups.consumer.service import ConsumerGroupService, DescribedConsumerGroup, Visible
     from oncelog.coordinator.groups.consumer.state import ConsumerGroup
+    from oncelog.coordinator.groups.share.service import ShareGroupService
 
 _E = ErrorCode
+_WINGS = {GroupType.CONSUMER: "consumer", GroupType.SHARE: "share"}
+_OPEN_TO_CLASSIC = (None, GroupType.CLASSIC, GroupType.CONSUMER)
 
 
 class GroupService:
@@ -47,9 +51,9 @@ class GroupService:
             env, logs, CONSUMER_OFFSETS, config.offsets_topic_num_partitions, config.topic_configs(), GroupShard
         )
         self.overrides: Callable[[str], Mapping[str, str]] = lambda _group_id: {}
-        self.offsets = OffsetService(self.runtime, config, lambda: self.consumer)
+        self.offsets = OffsetService(self.runtime, config, self._wing)
         self.listing = GroupListing(self.runtime)
-        self.removal = GroupRemoval(self.runtime, config, lambda: self.consumer, self._forget)
+        self.removal = GroupRemoval(self.runtime, config, self._wing, self._forget)
         self._classic = ClassicGroupService(self.runtime, config)
         self._env = env
         self._topics = logs.topics
@@ -66,12 +70,25 @@ class GroupService:
         made.start()
         return made
 
+    @cached_property
+    def share(self) -> ShareGroupService:
+        """Share groups (KIP-932); made as late."""
+        from oncelog.coordinator.groups.share.service import ShareGroupService
+
+        made = ShareGroupService(self.runtime)
+        made.start()
+        return made
+
+    def _wing(self, kind: GroupType) -> GroupWing:
+        wing: GroupWing = getattr(self, _WINGS[kind])
+        return wing
+
     def start(self) -> None:
         """Load; members that were there get a full session to come back."""
         self.runtime.load()
         self._classic.start()
-        if any(shard.consumer_groups for shard in self.runtime.shards()):
-            assert self.consumer is not None
+        for kind in {group.type for shard in self.runtime.shards() for group in shard.heartbeat_groups()}:
+            assert self._wing(kind) is not None
         self.removal.start()
 
     def tick(self, now_ms: float) -> None:
@@ -103,6 +120,8 @@ class GroupService:
         if error is not _E.NONE:
             return JoinGroupResult(error, request.member_id)
         shard = self.runtime.shard_of(request.group_id)
+        if shard.type_of(request.group_id) not in _OPEN_TO_CLASSIC:
+            return JoinGroupResult(_E.INCONSISTENT_GROUP_PROTOCOL)
         consumer = shard.consumer_groups.get(request.group_id)
         if consumer is not None and consumer.members:
             return self.consumer.join(request, uuid_to_kafka(self._env.random.uuid()))
@@ -155,11 +174,10 @@ class GroupService:
 
     def consumer_group_describe(self, group_id: str) -> DescribedConsumerGroup:
         """Raises KafkaError 14, 24, 69."""
-        group = loaded_shard(self.runtime, group_id).consumer_groups.get(group_id)
+        shard = loaded_shard(self.runtime, group_id)
+        group = shard.consumer_groups.get(group_id)
         if group is None:
-            classic = group_id in loaded_shard(self.runtime, group_id).groups
-            text = f"Group {group_id} is not a consumer group." if classic else f"Group {group_id} not found."
-            raise KafkaError(_E.GROUP_ID_NOT_FOUND, text)
+            raise shard.refusal(group_id, GroupType.CONSUMER)
         return self.consumer.describe(group)
 
     # -- whose group it is
@@ -178,7 +196,7 @@ class GroupService:
     def _drop_empty(self, group: ConsumerGroup) -> ErrorCode:
         """An empty consumer group makes way for a classic one; its offsets stay."""
         try:
-            self.runtime.write(group.group_id, lambda _shard, _now: Result(None, self.consumer.tombstones(group)))
+            self.runtime.write(group.group_id, lambda _shard, _now: Result(None, self.consumer.tombstones(group.group_id)))
         except KafkaError as error:
             return error.code
         self.consumer.forget(group.group_id)
@@ -191,5 +209,6 @@ class GroupService:
     def _forget(self, group_id: str) -> None:
         """A group is gone."""
         self._classic.forget(group_id)
-        if "consumer" in self.__dict__:
-            self.consumer.forget(group_id)
+        for name in _WINGS.values():
+            if name in self.__dict__:
+                getattr(self, name).forget(group_id)

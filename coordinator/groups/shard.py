@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast, get_args
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any, get_args
 
 from oncelog.coordinator.groups.classic.rebalance import become_stable
 from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState, ClassicMember, MemberProtocol
+from oncelog.coordinator.groups.group_type import GroupType, HeartbeatGroup, is_not_a, not_found
 from oncelog.coordinator.groups.offsets.state import Offsets
 from oncelog.coordinator.result import CoordinatorRecord
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.protocol.internal.consumer_groups import (
-    ConsumerGroupKey,
-    ConsumerGroupMetadataKey,
-    ConsumerGroupPartitionMetadataKey,
-    ConsumerGroupValue,
-)
+from oncelog.protocol.internal.consumer_groups import ConsumerGroupKey, ConsumerGroupMetadataKey, ConsumerGroupPartitionMetadataKey
 from oncelog.protocol.internal.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -24,14 +22,17 @@ from oncelog.protocol.internal.records import (
     decode_key,
     decode_value,
 )
+from oncelog.protocol.internal.share_groups import ShareGroupKey, ShareGroupMetadataKey
 from oncelog.protocol.names import CONSUMER_OFFSETS
 
 _S = ClassicGroupState
 if TYPE_CHECKING:
     from oncelog.coordinator.groups.consumer.state import ConsumerGroup
+    from oncelog.coordinator.groups.share.state import ShareGroup
     from oncelog.coordinator.runtime import CoordinatorRuntime
 
-_CONSUMER_KEYS = get_args(ConsumerGroupKey)
+_CONSUMER_KEYS, _SHARE_KEYS = get_args(ConsumerGroupKey), get_args(ShareGroupKey)
+_WHOLE_GROUPS = (ConsumerGroupMetadataKey, ShareGroupMetadataKey)  # a tombstone of one of them is the end of its group
 
 
 class GroupShard:
@@ -43,7 +44,34 @@ class GroupShard:
         self.partition = partition
         self.groups: dict[str, ClassicGroup] = {}
         self.consumer_groups: dict[str, ConsumerGroup] = {}
+        self.share_groups: dict[str, ShareGroup] = {}
+        self._typed: tuple[Mapping[str, HeartbeatGroup], ...] = (self.consumer_groups, self.share_groups)
         self.offsets = Offsets()
+
+    # -- which type a group is
+
+    def heartbeat_group(self, group_id: str) -> HeartbeatGroup | None:
+        """The group, unless it is classic or there is none."""
+        for groups in self._typed:
+            if group_id in groups:
+                return groups[group_id]
+        return None
+
+    def heartbeat_groups(self) -> Iterator[HeartbeatGroup]:
+        return chain.from_iterable(groups.values() for groups in self._typed)
+
+    def type_of(self, group_id: str) -> GroupType | None:
+        """None: there is no such group, nor offsets of one."""
+        group = self.heartbeat_group(group_id)
+        if group is not None:
+            return group.type
+        return GroupType.CLASSIC if group_id in self.groups or self.offsets.places_of(group_id) else None
+
+    def refusal(self, group_id: str, wanted: GroupType, noun: str = "Group") -> KafkaError:
+        """Why there is no group of type `wanted`. `noun`: what one that does not exist is called."""
+        return not_found(group_id, noun) if self.type_of(group_id) is None else is_not_a(group_id, wanted)
+
+    # -- replay
 
     def replay(
         self, key: bytes, value: bytes | None, *, offset: int, producer_id: int, producer_epoch: int, timestamp_ms: int, content: Any = None
@@ -63,33 +91,32 @@ class GroupShard:
             assert content is None or isinstance(content, GroupMetadataValue)
             self._replay_group(decoded.group, content, timestamp_ms)
         elif isinstance(decoded, _CONSUMER_KEYS):
-            self._replay_consumer(decoded, cast("ConsumerGroupValue | None", content))
+            if not isinstance(decoded, ConsumerGroupPartitionMetadataKey):  # replaced by the hash in the group's record
+                self._replay_typed(self.consumer_groups, decoded, content, _new_consumer_group)
+        elif isinstance(decoded, _SHARE_KEYS):
+            self._replay_typed(self.share_groups, decoded, content, _new_share_group)
 
     def replay_marker(self, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None:
         self.offsets.end_transaction(producer_id, commit)
 
     def _known_by_offsets(self, group_id: str) -> None:
         """Offsets make a group, empty and without a protocol, where there is none (Kafka's simple group)."""
-        if group_id not in self.groups and group_id not in self.consumer_groups:
+        if group_id not in self.groups and self.heartbeat_group(group_id) is None:
             self.groups[group_id] = ClassicGroup(group_id)
 
-    def _replay_consumer(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> None:
+    def _replay_typed(self, groups: dict[str, Any], key: Any, value: Any, make: Callable[[str], Any]) -> None:
         """Any record that says something makes the group: after compaction its members may come before its epoch."""
-        if isinstance(key, ConsumerGroupPartitionMetadataKey):
-            return  # replaced by the hash in the group's record
-        if value is None and isinstance(key, ConsumerGroupMetadataKey):
-            self.consumer_groups.pop(key.group, None)
+        if value is None and isinstance(key, _WHOLE_GROUPS):
+            groups.pop(key.group, None)
             if self.offsets.places_of(key.group):
                 self._known_by_offsets(key.group)
             return
-        group = self.consumer_groups.get(key.group)
+        group = groups.get(key.group)
         if group is None:
             if value is None:
                 return
             self.groups.pop(key.group, None)
-            from oncelog.coordinator.groups.consumer.state import ConsumerGroup
-
-            group = self.consumer_groups[key.group] = ConsumerGroup(key.group)
+            group = groups[key.group] = make(key.group)
         group.replay(key, value)
 
     def _replay_group(self, group_id: str, value: GroupMetadataValue | None, timestamp_ms: int) -> None:
@@ -103,6 +130,18 @@ class GroupShard:
                 become_stable(group, {member.member_id: member.assignment for member in value.members}, timestamp_ms)
             return
         self.groups[group_id] = _restored(group_id, value)
+
+
+def _new_consumer_group(group_id: str) -> ConsumerGroup:
+    from oncelog.coordinator.groups.consumer.state import ConsumerGroup
+
+    return ConsumerGroup(group_id)
+
+
+def _new_share_group(group_id: str) -> ShareGroup:
+    from oncelog.coordinator.groups.share.state import ShareGroup
+
+    return ShareGroup(group_id)
 
 
 def _same_members(group: ClassicGroup, value: GroupMetadataValue) -> bool:

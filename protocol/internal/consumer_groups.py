@@ -7,12 +7,12 @@ its key is read, its value stays bytes.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from oncelog.protocol.internal.fields import FieldReader, FieldWriter, int64_bytes, record_fields, record_key, record_value
+from oncelog.protocol.internal.group_fields import AssignedTopic, TargetAssignmentMetadata, read_topics, write_topics
 from oncelog.protocol.primitives import Buffer
 
 
@@ -190,35 +190,8 @@ def _read_classic_member(fields: FieldReader) -> ClassicMemberMetadata | None:
 
 
 @dataclass(slots=True)
-class ConsumerGroupTargetAssignmentMetadataValue:
-    """The group epoch the target assignment was made for, and when (Kafka 4.3, KIP-1263; 0 unknown)."""
-
-    assignment_epoch: int
-    assignment_timestamp: int = 0
-
-    def encode(self) -> bytes:
-        out = record_value()
-        out.int32(self.assignment_epoch)
-        out.tags({0: int64_bytes(self.assignment_timestamp)} if self.assignment_timestamp else {})
-        return out.result()
-
-    @classmethod
-    def decode(cls, data: Buffer) -> ConsumerGroupTargetAssignmentMetadataValue:
-        fields = record_fields(cls.__name__, data)
-        value = cls(fields.int32())
-        tags = fields.tags()
-        if 0 in tags:
-            value.assignment_timestamp = tags[0].int64()
-        return value
-
-
-@dataclass(slots=True)
-class AssignedTopic:
-    """Partitions of one topic. `assignment_epochs`: the epoch each was given at (KIP-1251, in the current assignment only)."""
-
-    topic_id: uuid.UUID
-    partitions: list[int]
-    assignment_epochs: list[int] | None = None
+class ConsumerGroupTargetAssignmentMetadataValue(TargetAssignmentMetadata):
+    """The group epoch the target assignment was made for, and when."""
 
 
 @dataclass(slots=True)
@@ -229,13 +202,13 @@ class ConsumerGroupTargetAssignmentMemberValue:
 
     def encode(self) -> bytes:
         out = record_value()
-        _write_topics(out, self.topic_partitions)
+        write_topics(out, self.topic_partitions)
         out.tags()
         return out.result()
 
     @classmethod
     def decode(cls, data: Buffer) -> ConsumerGroupTargetAssignmentMemberValue:
-        return cls(_read_topics(record_fields(cls.__name__, data)))
+        return cls(read_topics(record_fields(cls.__name__, data)))
 
 
 @dataclass(slots=True)
@@ -253,15 +226,15 @@ class ConsumerGroupCurrentMemberAssignmentValue:
         out.int32(self.member_epoch)
         out.int32(self.previous_member_epoch)
         out.int8(self.state)
-        _write_topics(out, self.assigned_partitions)
-        _write_topics(out, self.partitions_pending_revocation)
+        write_topics(out, self.assigned_partitions)
+        write_topics(out, self.partitions_pending_revocation)
         out.tags()
         return out.result()
 
     @classmethod
     def decode(cls, data: Buffer) -> ConsumerGroupCurrentMemberAssignmentValue:
         fields = record_fields(cls.__name__, data)
-        return cls(fields.int32(), fields.int32(), fields.int8(), _read_topics(fields), _read_topics(fields))
+        return cls(fields.int32(), fields.int32(), fields.int8(), read_topics(fields), read_topics(fields))
 
 
 @dataclass(slots=True)
@@ -321,29 +294,3 @@ CONSUMER_GROUP_VALUES: Final[dict[type, Callable[[Buffer], ConsumerGroupValue]]]
     ConsumerGroupCurrentMemberAssignmentKey: ConsumerGroupCurrentMemberAssignmentValue.decode,
     ConsumerGroupRegularExpressionKey: ConsumerGroupRegularExpressionValue.decode,
 }
-
-
-def _write_topics(out: FieldWriter, topics: list[AssignedTopic]) -> None:
-    def topic(entry: AssignedTopic) -> None:
-        out.uuid(entry.topic_id)
-        out.array(entry.partitions, out.int32)
-        out.tags({} if entry.assignment_epochs is None else {0: _epochs(entry.assignment_epochs)})
-
-    out.array(topics, topic)
-
-
-def _epochs(values: list[int]) -> bytes:
-    out = FieldWriter(flexible=True)
-    out.array(values, out.int32)
-    return out.result()
-
-
-def _read_topics(fields: FieldReader) -> list[AssignedTopic]:
-    def topic() -> AssignedTopic:
-        entry = AssignedTopic(fields.uuid(), fields.array(fields.int32))
-        tags = fields.tags()
-        if 0 in tags:
-            entry.assignment_epochs = tags[0].nullable_array(tags[0].int32)
-        return entry
-
-    return fields.array(topic)

@@ -3,7 +3,7 @@
 A key begins with an int16 that names the record type, a value with an int16 version. A null value deletes. Encoders write the version that
 Apache Kafka 4.3.0 writes unless told otherwise; decoders read all that Kafka reads. Lists are kept in the order found.
 Kafka's definitions: `TransactionLogValue`, `OffsetCommitValue`, `GroupMetadataValue`; for KIP-848 see `internal/consumer_groups`, for
-KIP-1071 `internal/streams_groups`.
+KIP-932 `internal/share_groups` and `internal/share_state`, for KIP-1071 `internal/streams_groups`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupValue,
 )
 from oncelog.protocol.internal.fields import CorruptRecord, FieldReader, FieldWriter
+from oncelog.protocol.internal.share_groups import SHARE_GROUP_KEYS, SHARE_GROUP_VALUES, ShareGroupKey, ShareGroupValue
 from oncelog.protocol.internal.share_state import SHARE_STATE_KEYS, SHARE_STATE_VALUES, ShareStateKey, ShareStateValue
 from oncelog.protocol.internal.streams_groups import STREAMS_GROUP_KEYS, STREAMS_GROUP_VALUES, StreamsGroupKey, StreamsGroupValue
 from oncelog.protocol.names import SHARE_GROUP_STATE, TRANSACTION_STATE
@@ -89,7 +90,7 @@ class GroupMetadataKey(NamedTuple):
 
 
 class UnknownKey(NamedTuple):
-    """A record type that is not ours (share and streams groups): kept, never interpreted."""
+    """A record type that is not ours: kept, never interpreted."""
 
     version: int
     data: bytes
@@ -351,8 +352,8 @@ class GroupMetadataValue:
         )
 
 
-_GroupKey: TypeAlias = GroupMetadataKey | ConsumerGroupKey | StreamsGroupKey
-_GroupValue: TypeAlias = GroupMetadataValue | ConsumerGroupValue | StreamsGroupValue
+_GroupKey: TypeAlias = GroupMetadataKey | ConsumerGroupKey | ShareGroupKey | StreamsGroupKey
+_GroupValue: TypeAlias = GroupMetadataValue | ConsumerGroupValue | ShareGroupValue | StreamsGroupValue
 InternalKey: TypeAlias = TransactionLogKey | OffsetCommitKey | _GroupKey | ShareStateKey | UnknownKey
 InternalValue: TypeAlias = TransactionLogValue | OffsetCommitValue | _GroupValue | ShareStateValue | bytes
 
@@ -370,7 +371,7 @@ def decode_key(topic: str, data: Buffer) -> InternalKey:
         return OffsetCommitKey(fields.string(), fields.string(), fields.int32())
     if version == 2:
         return GroupMetadataKey(fields.string())
-    read = CONSUMER_GROUP_KEYS.get(version) or STREAMS_GROUP_KEYS.get(version)
+    read = CONSUMER_GROUP_KEYS.get(version) or SHARE_GROUP_KEYS.get(version) or STREAMS_GROUP_KEYS.get(version)
     return UnknownKey(version, bytes(data)) if read is None else read(fields)
 
 
@@ -387,6 +388,7 @@ _VALUES: Final[dict[type, Callable[[Buffer], InternalValue]]] = {
     OffsetCommitKey: OffsetCommitValue.decode,
     GroupMetadataKey: GroupMetadataValue.decode,
     **CONSUMER_GROUP_VALUES,
+    **SHARE_GROUP_VALUES,
     **STREAMS_GROUP_VALUES,
     **SHARE_STATE_VALUES,
 }

@@ -20,6 +20,7 @@ from oncelog.coordinator.groups.consumer import classic_members, heartbeat, rege
 from oncelog.coordinator.groups.consumer.draft import Draft, GroupLimits, group_tombstones
 from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
 from oncelog.coordinator.groups.consumer.state import LEAVE_EPOCH, ConsumerGroup, ConsumerGroupState, ConsumerMember, MemberState
+from oncelog.coordinator.groups.group_type import Committer, GroupType
 from oncelog.coordinator.groups.offsets.state import MEMBER_EPOCH_API
 from oncelog.coordinator.groups.shard import GroupShard, group_record, group_tombstone
 from oncelog.coordinator.result import CoordinatorRecord, Result
@@ -84,12 +85,20 @@ class ConsumerGroupService:
                     self._touch(group, member_id, now_ms)
                 self._watch(group.group_id)
 
+    def _group(self, group_id: str) -> ConsumerGroup:
+        return self._runtime.shard_of(group_id).consumer_groups[group_id]
+
     def find(self, group_id: str) -> ConsumerGroup | None:
         return self._runtime.shard_of(group_id).consumer_groups.get(group_id)
 
-    def tombstones(self, group: ConsumerGroup) -> tuple[CoordinatorRecord, ...]:
+    def tombstones(self, group_id: str) -> tuple[CoordinatorRecord, ...]:
         """The records that remove a group."""
-        return tuple(group_tombstones(group))
+        group = self.find(group_id)
+        return tuple(group_tombstones(group)) if group is not None else ()
+
+    def before_deletion(self, group_id: str) -> ErrorCode:
+        """Nothing of a consumer group is kept elsewhere."""
+        return _E.NONE
 
     def limits(self, group_id: str) -> GroupLimits:
         """The broker's settings, overridden by the group's own."""
@@ -177,13 +186,13 @@ class ConsumerGroupService:
 
     # -- offsets
 
-    def validate_commit(
-        self, group: ConsumerGroup, member_id: str, epoch: int, instance_id: str | None, *, transactional: bool, api_version: int
-    ) -> ErrorCode:
+    def validate_commit(self, group_id: str, committer: Committer) -> ErrorCode:
         """Who may commit (Kafka's ConsumerGroup.validateOffsetCommit)."""
-        if epoch < 0 and (not group.members or (transactional and not member_id and instance_id is None)):
+        members = self._group(group_id).members
+        member_id, epoch, instance_id, transactional, api_version, _places = committer
+        if epoch < 0 and (not members or (transactional and not member_id and instance_id is None)):
             return _E.NONE
-        member = group.members.get(member_id)
+        member = members.get(member_id)
         if member is None:
             return _E.UNKNOWN_MEMBER_ID
         if member.classic is None and not transactional and api_version < MEMBER_EPOCH_API:
@@ -193,13 +202,13 @@ class ConsumerGroupService:
             return _E.STALE_MEMBER_EPOCH if member.classic is None and not transactional else _E.ILLEGAL_GENERATION
         return _E.NONE
 
-    def validate_fetch(self, group: ConsumerGroup, member_id: str | None, epoch: int) -> None:
+    def validate_fetch(self, group_id: str, member_id: str | None, epoch: int) -> None:
         """Without both, whoever asks is told (`ConsumerGroup.validateOffsetFetch`). Raises KafkaError -1, 25, 113."""
         if member_id is None:
             if epoch < 0:
                 return
             raise KafkaError(_E.UNKNOWN_SERVER_ERROR)  # as Kafka answers an epoch of nobody
-        member = heartbeat.known(group, member_id)
+        member = heartbeat.known(self._group(group_id), member_id)
         if member.epoch != epoch:
             raise KafkaError(_E.STALE_MEMBER_EPOCH)
 
@@ -249,9 +258,8 @@ class ConsumerGroupService:
         group, classic = shard.consumer_groups.get(group_id), shard.groups.get(group_id)
         if group is not None:
             return Draft(group)
-        if not create:
-            text = f"Group {group_id} not found." if classic is None else f"Group {group_id} is not a consumer group."
-            raise KafkaError(_E.GROUP_ID_NOT_FOUND, text)
+        if not create or shard.type_of(group_id) not in (None, GroupType.CLASSIC):
+            raise shard.refusal(group_id, GroupType.CONSUMER)
         if classic is None:
             return Draft(ConsumerGroup(group_id))
         upgraded.append(classic)

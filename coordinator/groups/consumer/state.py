@@ -18,11 +18,11 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from oncelog.coordinator.groups.consumer.assignors import Assignment, Place
+from oncelog.coordinator.groups.group_type import GroupType
 from oncelog.protocol.internal.consumer_groups import (
-    AssignedTopic,
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -39,6 +39,7 @@ from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupTargetAssignmentMetadataValue,
     ConsumerGroupValue,
 )
+from oncelog.protocol.internal.group_fields import AssignedTopic
 from oncelog.protocol.topics import Topics
 
 LEAVE_EPOCH = -1
@@ -117,6 +118,9 @@ class ResolvedRegex(NamedTuple):
 class ConsumerGroup:
     """`owners`: who holds a partition, also one that it is giving up. `named`, `regex_uses`: how many members ask for a topic by name, use
     a regular expression: with a thousand members nobody may look at all of them for each heartbeat."""
+
+    type: ClassVar[GroupType] = GroupType.CONSUMER
+    expires: ClassVar[bool] = True
 
     group_id: str
     epoch: int = 0

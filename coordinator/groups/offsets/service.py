@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.groups.classic.rebalance import touch
 from oncelog.coordinator.groups.classic.requests import validate_offset_commit
 from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState
 from oncelog.coordinator.groups.config import GroupConfig
+from oncelog.coordinator.groups.group_type import Committer, GroupType, GroupWing
 from oncelog.coordinator.groups.offsets.state import MEMBER_EPOCH_API, CommittedOffset, OffsetToCommit, commit_record, tombstone
 from oncelog.coordinator.groups.shard import GroupShard, loaded_shard
 from oncelog.coordinator.result import Result
 from oncelog.coordinator.runtime import CoordinatorRuntime
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
-
-if TYPE_CHECKING:
-    from oncelog.coordinator.groups.consumer.service import ConsumerGroupService
 
 _E = ErrorCode
 
@@ -34,12 +32,12 @@ class FetchedOffset(NamedTuple):
 
 
 class OffsetService:
-    """`consumer` gives the groups of the consumer protocol; it is asked only where there are any."""
+    """`wing` gives the service of a type; it is asked only where there are groups of it."""
 
-    def __init__(self, runtime: CoordinatorRuntime[GroupShard], config: GroupConfig, consumer: Callable[[], ConsumerGroupService]) -> None:
+    def __init__(self, runtime: CoordinatorRuntime[GroupShard], config: GroupConfig, wing: Callable[[GroupType], GroupWing]) -> None:
         self._runtime = runtime
         self._config = config
-        self._consumer = consumer
+        self._wing = wing
 
     def commit(
         self,
@@ -85,7 +83,7 @@ class OffsetService:
         if self._runtime.loading:
             return dict.fromkeys(offsets, _E.COORDINATOR_LOAD_IN_PROGRESS)
         error = self._may_commit(
-            group_id, member_id, generation_id, group_instance_id, transactional=producer is not None, api_version=api_version
+            group_id, Committer(member_id, generation_id, group_instance_id, producer is not None, api_version, offsets.keys())
         )
         if error is not _E.NONE:
             return dict.fromkeys(offsets, error)
@@ -104,22 +102,18 @@ class OffsetService:
 
         return self._runtime.submit(group_id, decide, producer=producer, refused=lambda code: dict.fromkeys(offsets, code))
 
-    def _may_commit(
-        self, group_id: str, member_id: str, generation_id: int, group_instance_id: str | None, *, transactional: bool, api_version: int
-    ) -> ErrorCode:
+    def _may_commit(self, group_id: str, who: Committer) -> ErrorCode:
         shard = self._runtime.shard_of(group_id)
-        consumer = shard.consumer_groups.get(group_id)
-        if consumer is not None:
-            return self._consumer().validate_commit(
-                consumer, member_id, generation_id, group_instance_id, transactional=transactional, api_version=api_version
-            )
+        typed = shard.heartbeat_group(group_id)
+        if typed is not None:
+            return self._wing(typed.type).validate_commit(group_id, who)
         group = shard.groups.get(group_id)
         if group is None:  # replaying the first commit makes one
-            if generation_id < 0:
+            if who.epoch < 0:
                 return _E.NONE
-            return _E.ILLEGAL_GENERATION if transactional or api_version < MEMBER_EPOCH_API else _E.GROUP_ID_NOT_FOUND
-        error = validate_offset_commit(group, member_id, group_instance_id, generation_id, transactional=transactional)
-        member = group.members.get(member_id)
+            return _E.ILLEGAL_GENERATION if who.transactional or who.api_version < MEMBER_EPOCH_API else _E.GROUP_ID_NOT_FOUND
+        error = validate_offset_commit(group, who.member_id, who.instance_id, who.epoch, transactional=who.transactional)
+        member = group.members.get(who.member_id)
         if error is _E.NONE and member is not None and member.deadline_ms is not None:
             touch(member, self._runtime.now_ms())
         return error
@@ -134,9 +128,9 @@ class OffsetService:
         member_epoch: int = -1,
     ) -> Reply[dict[TopicPartition, FetchedOffset]]:
         """Committed offsets of `places`, of all partitions that have one when None. Raises KafkaError -1, 14, 25, 113."""
-        consumer = None if self._runtime.loading else self._runtime.shard_of(group_id).consumer_groups.get(group_id)
-        if consumer is not None:
-            self._consumer().validate_fetch(consumer, member_id, member_epoch)
+        typed = None if self._runtime.loading else self._runtime.shard_of(group_id).heartbeat_group(group_id)
+        if typed is not None:
+            self._wing(typed.type).validate_fetch(group_id, member_id, member_epoch)
 
         def decide(shard: GroupShard, _now_ms: int) -> Result[dict[TopicPartition, FetchedOffset]]:
             committed = shard.offsets.of(group_id)
@@ -156,12 +150,12 @@ class OffsetService:
     def delete(self, group_id: str, places: Iterable[TopicPartition]) -> Reply[dict[TopicPartition, ErrorCode]]:
         """Forget committed offsets of topics that nobody in the group subscribes to. Raises KafkaError for the whole request."""
         shard = loaded_shard(self._runtime, group_id)
-        group, consumer = shard.groups.get(group_id), shard.consumer_groups.get(group_id)
-        if group is None and consumer is None and not shard.offsets.places_of(group_id):
+        group, typed = shard.groups.get(group_id), shard.heartbeat_group(group_id)
+        if shard.type_of(group_id) in (None, GroupType.SHARE):  # a share group commits none
             raise KafkaError(_E.GROUP_ID_NOT_FOUND)
         subscribed: Collection[str] | None = ()
-        if consumer is not None:
-            subscribed = consumer.all_subscribed_names()
+        if typed is not None:
+            subscribed = typed.all_subscribed_names()
         elif group is not None:
             subscribed = self._subscribed(group)
         verdicts = {}

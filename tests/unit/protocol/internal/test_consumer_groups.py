@@ -6,7 +6,6 @@ import uuid
 
 import pytest
 from oncelog.protocol.internal.consumer_groups import (
-    AssignedTopic,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataKey,
@@ -20,6 +19,7 @@ from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
+from oncelog.protocol.internal.group_fields import AssignedTopic
 from oncelog.protocol.internal.records import decode_value
 
 T = 1_700_000_000_000

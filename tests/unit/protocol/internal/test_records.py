@@ -123,9 +123,9 @@ def test_old_versions_of_values() -> None:
 
 def test_deletion_and_foreign_records() -> None:
     assert decode_value(OffsetCommitKey("g", "t", 0), None) is None
-    share = decode_key(CONSUMER_OFFSETS, bytes.fromhex("000b0001670000"))
-    assert share == UnknownKey(11, bytes.fromhex("000b0001670000"))
-    assert decode_value(share, b"\x00\x01") == b"\x00\x01"
+    foreign = decode_key(CONSUMER_OFFSETS, bytes.fromhex("00120001670000"))
+    assert foreign == UnknownKey(18, bytes.fromhex("00120001670000"))
+    assert decode_value(foreign, b"\x00\x01") == b"\x00\x01"
 
 
 @pytest.mark.parametrize("row", VECTORS, ids=[row[0] for row in VECTORS])

@@ -18,7 +18,6 @@ from oncelog.coordinator.groups.consumer.state import (
     union,
 )
 from oncelog.protocol.internal.consumer_groups import (
-    AssignedTopic,
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -27,6 +26,7 @@ from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMemberKey,
 )
+from oncelog.protocol.internal.group_fields import AssignedTopic
 from support.consumer_group import A, B, group_of, member, parts
 
 S = ConsumerGroupState
