@@ -18,6 +18,7 @@ UNIT = ROOT / "tests" / "unit"
 LAYERS = ("protocol", "storage", "coordinator", "broker", "spark_jobs", "tools")
 
 CROSS_CUTTING = {
+    "broker/console/test_page.py": "the files of the page, no module",
     "broker/console/test_api_document.py": "the examples in API.md",
     "broker/commands/test_exit_status.py": "every command ends as the others do",
     "broker/fetching/test_quiet.py": "sessions, watchers of logs and the Fetch handler together, on virtual time",

@@ -1,4 +1,4 @@
-"""The page's files: whole, without the network, and text stays text. What it looks like is looked at in a browser (`clients/test_page.py`)."""
+"""The page's files: whole, without the network, and text stays text."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_elements_that_others_look_for(name: str) -> None:
 
 def test_only_paths_of_the_api_are_asked() -> None:
     text = "\n".join(path.read_text() for path in OURS)
-    asked = set(re.findall(r'(?:useApi|get|post)\([`"](\w+)', text))
+    asked = set(re.findall(r'(?<!\.)\b(?:useApi|get|post)\([`"](\w+)', text))
     described = set(re.findall(r"^## (?:GET|POST) /api/v1/(\w+)", API, re.MULTILINE))
     assert asked
     assert asked <= described
@@ -84,5 +84,11 @@ def test_numbers_and_times_as_people_read_them() -> None:
     }
     script = f'import * as t from "{(PAGE / "text.js").as_uri()}"; const {{{", ".join(sorted({c.split("(")[0] for c in cases}))}}} = t;'
     script += f"console.log(JSON.stringify([{', '.join(cases)}]))"
-    run = subprocess.run(["node", "--input-type=module", "-e", script], env={"TZ": "UTC", "PATH": "/usr/bin:/bin:" + str(Path(shutil.which("node") or "").parent)}, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        ["node", "--input-type=module", "-e", script],
+        env={"TZ": "UTC", "PATH": "/usr/bin:/bin:" + str(Path(shutil.which("node") or "").parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert dict(zip(cases, json.loads(run.stdout), strict=True)) == cases
