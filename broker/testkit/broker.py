@@ -231,6 +231,10 @@ class Faults:
             "times": times,
             "must_hit": must_hit,
         }
+        return self.add_rule(asked)
+
+    def add_rule(self, asked: Mapping[str, Any]) -> Rule:
+        """Arm a rule as it goes over HTTP: `{"match": …, "action": …, "times": …, "must_hit": …}`. Raises BadRule."""
         return Rule(self._broker, self._broker._call(lambda: self._broker._life.faults.add(asked)))
 
     def list(self) -> list[dict[str, Any]]:

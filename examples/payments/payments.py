@@ -20,7 +20,9 @@ class Payments:
     """One instance. Raises KafkaException where only a new one can go on."""
 
     def __init__(self, bootstrap: str, **settings: Any) -> None:
-        common = {"bootstrap.servers": bootstrap, **settings}
+        # not "rebootstrap": librdkafka from 2.10 on (its issue 5511) then waits for a coordinator that it has given up, and
+        # send_offsets_to_transaction never returns once all brokers were down
+        common = {"bootstrap.servers": bootstrap, "metadata.recovery.strategy": "none", **settings}
         reading = {
             "group.id": "payments",
             "enable.auto.commit": False,

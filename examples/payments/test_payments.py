@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -13,6 +15,7 @@ from payments import serve
 
 ORDERS = [f"order-{number}" for number in range(20)]
 PAID = [f"paid {order}" for order in ORDERS]
+RULES = Path(__file__).parents[1] / "rules"  # shared with the tests in other languages
 IMPATIENT = {"reconnect.backoff.max.ms": 200, "retry.backoff.ms": 50}
 
 
@@ -55,9 +58,28 @@ def all_paid_once(broker: Broker) -> None:
 
 
 def test_the_answer_to_a_commit_is_lost(oncelog: Broker, start: Callable[[], None]) -> None:
-    oncelog.faults.add(api="EndTxn", transactional_id="payments", action="drop_answer", must_hit=True)
+    oncelog.faults.add_rule(json.loads((RULES / "lost-answer.json").read_text()))
     order(oncelog, ORDERS)
     start()
+    all_paid_once(oncelog)
+
+
+def test_the_broker_is_killed_between_two_markers(oncelog: Broker, start: Callable[[], None]) -> None:
+    oncelog.crash_at("after-marker")
+    order(oncelog, ORDERS)
+    start()
+    oncelog.wait_down()
+    oncelog.restart()
+    all_paid_once(oncelog)
+
+
+def test_the_power_fails_when_a_commit_is_decided(oncelog: Broker, start: Callable[[], None]) -> None:
+    order(oncelog, ORDERS)
+    oncelog.crash_at("after-prepare")
+    start()
+    oncelog.wait_down()
+    oncelog.power_cut()
+    oncelog.restart()
     all_paid_once(oncelog)
 
 
