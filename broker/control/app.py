@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -23,6 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route as StarletteRoute
 
+DOCS = "/docs"
 MOST_BODY_BYTES = 64 << 10
 BODY_SECONDS = 10.0
 _TOO_LARGE, _TOO_SLOW, _FAILED = 413, 408, 500
@@ -30,8 +31,8 @@ _log = logging.getLogger(__name__)
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def new_app(controlled: Controlled, endpoint: ControlEndpoint) -> Starlette:
-    """An ASGI application."""
+def new_app(controlled: Controlled, endpoint: ControlEndpoint, console: Sequence[StarletteRoute] = ()) -> Starlette:
+    """An ASGI application; `console`: the routes of the inspector, which has a guard of its own."""
     control = Control(controlled)
 
     async def figures(request: Request) -> Response:
@@ -44,11 +45,14 @@ def new_app(controlled: Controlled, endpoint: ControlEndpoint) -> Starlette:
         return HTMLResponse(openapi.page(shown))
 
     shown = (*ROUTES, Route("GET", "/metrics", "Figures in Prometheus' text format.", _shown_only))
-    served: dict[str, dict[str, _Endpoint]] = {"/": {"GET": page}, "/openapi.json": {"GET": described}, "/metrics": {"GET": figures}}
+    served: dict[str, dict[str, _Endpoint]] = {DOCS: {"GET": page}, "/openapi.json": {"GET": described}, "/metrics": {"GET": figures}}
     for route in ROUTES:
         served.setdefault(route.path, {})[route.method] = _carried_out(control, route)
     return Starlette(
-        routes=[StarletteRoute(path, _guarded(endpoint, _by_method(methods)), methods=list(methods)) for path, methods in served.items()],
+        routes=[
+            *console,
+            *(StarletteRoute(path, _guarded(endpoint, _by_method(methods)), methods=list(methods)) for path, methods in served.items()),
+        ],
         exception_handlers={HTTPException: _no_such_route},
     )
 
@@ -128,9 +132,8 @@ async def _no_such_route(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         text = f"{request.method} is not for {request.url.path}; there is: {(error.headers or {}).get('Allow', '')}"
     else:
-        text = (
-            f"there is nothing at {request.url.path}; there are: {', '.join(dict.fromkeys(route.path for route in ROUTES))}, /metrics and /"
-        )
+        there = ", ".join(dict.fromkeys(route.path for route in ROUTES))
+        text = f"there is nothing at {request.url.path}; there are: {there}, /metrics, {DOCS}, and the inspector at / and /api/v1"
     return _json(error.status_code, {"error": text}, error.headers)
 
 

@@ -18,17 +18,25 @@ WITHOUT_TOKEN = ("/livez", "/readyz")
 
 def refusal(endpoint: ControlEndpoint, path: str, headers: Mapping[str, str]) -> tuple[int, str] | None:
     """A status and what to do; None: go on. `headers` by their names in lower case."""
+    stranger = from_elsewhere(headers, None if endpoint.token is not None else endpoint.host)
+    if stranger is not None:
+        return FORBIDDEN, stranger
+    if endpoint.token is not None and path not in WITHOUT_TOKEN and not knows(endpoint.token, headers):
+        return UNAUTHORIZED, "Authorization: Bearer TOKEN is missing or wrong; the token is control.token of the broker's settings"
+    return None
+
+
+def from_elsewhere(headers: Mapping[str, str], own_host: str | None) -> str | None:
+    """Why a request is another site's. `own_host`: the name that a Host may have beside this machine's; None: any."""
     host = headers.get("host", "")
     name = _name_of(f"//{host}")
-    if endpoint.token is None and not (is_loopback(name) or name == endpoint.host):
-        return FORBIDDEN, f"Host: {host} is not this machine's; ask http://{endpoint.host}, or set control.token"
+    if own_host is not None and not (is_loopback(name) or name == own_host):
+        return f"Host: {host} is not this machine's; ask http://{own_host}, or set control.token"
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != host:
-        return FORBIDDEN, f"a page of {origin} may not use this port"
+        return f"a page of {origin} may not use this port"
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-        return FORBIDDEN, "a page of another site may not use this port"
-    if endpoint.token is not None and path not in WITHOUT_TOKEN and not _knows(endpoint.token, headers.get("authorization", "")):
-        return UNAUTHORIZED, "Authorization: Bearer TOKEN is missing or wrong; the token is control.token of the broker's settings"
+        return "a page of another site may not use this port"
     return None
 
 
@@ -39,6 +47,7 @@ def _name_of(url: str) -> str:
         return ""
 
 
-def _knows(token: str, authorization: str) -> bool:
-    scheme, _, given = authorization.partition(" ")
+def knows(token: str, headers: Mapping[str, str]) -> bool:
+    """Is it the token that `Authorization` bears?"""
+    scheme, _, given = headers.get("authorization", "").partition(" ")
     return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())

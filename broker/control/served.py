@@ -116,7 +116,8 @@ async def controlled(
     await server.start()
     try:
         await served.start()
-        print(f"Control port: {server.url}", flush=True)
+        print(f"Control port: {server.url}")
+        print(f"Console: {server.console_url}", flush=True)
         yield served.running
     finally:
         await server.close()

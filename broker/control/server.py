@@ -9,6 +9,7 @@ import asyncio
 import logging
 from typing import Any
 
+from oncelog.broker.console.setup import embedded
 from oncelog.broker.control.app import new_app
 from oncelog.broker.settings.control import ControlEndpoint
 from oncelog.broker.testkit.controlled import Controlled
@@ -30,7 +31,8 @@ class ControlServer:
 
     def __init__(self, controlled: Controlled, endpoint: ControlEndpoint) -> None:
         self._endpoint = endpoint
-        self._app = new_app(controlled, endpoint)
+        self._console = embedded(controlled, endpoint)
+        self._app = new_app(controlled, endpoint, self._console.routes)
         self._state = ServerState()
         self._server: asyncio.Server | None = None
         self.port = endpoint.port
@@ -38,6 +40,11 @@ class ControlServer:
     @property
     def url(self) -> str:
         return ControlEndpoint(self._endpoint.host, self.port).url
+
+    @property
+    def console_url(self) -> str:
+        """Where the inspector's page is, with the token that changes need; one that was configured is not told."""
+        return f"{self.url}/" + ("" if self._endpoint.token is not None else f"?token={self._console.token}")
 
     async def start(self) -> None:
         """Raises OSError when the address cannot be had."""

@@ -127,6 +127,13 @@ class Broker:
             raise RuntimeError("there is no control port: Broker(control=True), and start it")
         return self._control.url
 
+    @property
+    def console_url(self) -> str:
+        """Of the inspector's page, with the token that changes need. Raises RuntimeError without `control`."""
+        if self._control is None:
+            raise RuntimeError("there is no control port: Broker(control=True), and start it")
+        return self._control.console_url
+
     def state(self) -> dict[str, Any]:
         """Topics with offsets and producers, groups with members and offsets, transactional ids; plain values, as JSON has them."""
         return self._call(lambda: state_of(self._life.running))
@@ -188,11 +195,13 @@ class Broker:
         return work() if self._loop is None else self._call(work)
 
     async def _open(self) -> None:
-        await self._life.start()
+        control = None
         if self._control_port is not None:
             from oncelog.broker.control.server import ControlServer
 
             control = ControlServer(self._life, ControlEndpoint(LOOPBACK, self._control_port))
+        await self._life.start()
+        if control is not None:
             try:
                 await control.start()
             except OSError:

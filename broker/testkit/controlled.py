@@ -19,6 +19,7 @@ from oncelog.broker.testkit.watched_fs import WatchedFileSystem, Watchers
 from oncelog.storage.env import FileSystem
 
 if TYPE_CHECKING:
+    from oncelog.broker.console.watching import Watching
     from oncelog.broker.lifecycle import Around
 
 _SHORTEST_STEP_MS = 1.0
@@ -36,6 +37,7 @@ class Controlled(ABC):
         self.clock = clock
         self.broker: lifecycle.Broker | None = None
         self.inside: Around | None = None  # what is to stand between the faults and the handlers
+        self.watching: Watching | None = None  # for the inspector; it sees what the handlers answered
         self.faults = Faults(clock)
         self.crash_points = CrashPoints(die)
         self.counts = RequestCounts()
@@ -86,6 +88,8 @@ class Controlled(ABC):
         """What `lifecycle.Broker` is to put between connections and handlers."""
         if self.inside is not None:
             handler = self.inside(handler, context)
+        if self.watching is not None:
+            handler = self.watching.around(handler, context)
         self._handlers = handler, FaultyHandler(handler, self.faults, context.topic_name)
         self._counting = CountingHandler(handler, self.counts)
         self._armed_or_not()

@@ -163,6 +163,19 @@ class TxnDecisions:
             return Result(None)
         return self._fence(txn, "marker written from outside", by, now_ms, at_least_epoch=marker_epoch)
 
+    def abort(self, shard: TxnShard, transactional_id: str, by: str, now_ms: int) -> Result[ErrorCode]:
+        """An administrator ends the open transaction; its client hears of it as of a timeout."""
+        txn = shard.get(transactional_id)
+        if txn is None:
+            return Result(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+        if shard.is_pending(transactional_id):
+            return Result(ErrorCode.CONCURRENT_TRANSACTIONS)
+        outcome = TRANSITIONS[txn.state, Event.ADMIN_ABORT]
+        if outcome.next_state is None:
+            return Result(outcome.error)
+        aborted = self._fence(txn, "aborted by an administrator", by, now_ms)
+        return Result(ErrorCode.NONE, aborted.records, aborted.effects)
+
     def complete(self, shard: TxnShard, transactional_id: str, now_ms: int) -> Result[None]:
         """All markers are written."""
         txn = shard.transactions[transactional_id]

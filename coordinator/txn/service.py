@@ -221,6 +221,14 @@ class TxnService:
             producer_id, producer_epoch, coordinator_epoch, commit, partitions, transaction_version=transaction_version, client=client
         )
 
+    def abort(self, transactional_id: str, by: str) -> Reply[ErrorCode]:
+        """End the open transaction of an id for an administrator, answered when its markers are durable. 48: none is open."""
+
+        def decide(shard: TxnShard, now_ms: int) -> Result[ErrorCode]:
+            return self._decisions.abort(shard, transactional_id, by, now_ms)
+
+        return self._carry_out(transactional_id, decide, lambda error: error).reply()
+
     def describe(self, transactional_id: str) -> TransactionDescription:
         if self.runtime.loading:
             return TransactionDescription(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, transactional_id)

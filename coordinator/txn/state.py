@@ -76,6 +76,7 @@ class Event(Enum):
     ABORT_RETRY = "EndTxn abort, v5, retried"
     TIMEOUT = "transaction timeout"
     FOREIGN_MARKER = "marker written by an administrator"
+    ADMIN_ABORT = "abort by an administrator"
     MARKERS_WRITTEN = "all markers written"
     EXPIRE = "idle for transactional.id.expiration.ms"
 
@@ -114,6 +115,7 @@ _ROWS: dict[Event, tuple[Outcome, Outcome, Outcome, Outcome, Outcome, Outcome]] 
     _E.ABORT_RETRY:     (_FENCED,     _FENCED,     _BUSY,    _BUSY,    _ILLEGAL,      _DONE),
     _E.TIMEOUT:         (_DONE,       _TO_ABORT,   _DONE,    _DONE,    _DONE,         _DONE),
     _E.FOREIGN_MARKER:  (_DONE,       _TO_ABORT,   _COME_AGAIN, _COME_AGAIN, _DONE,    _DONE),
+    _E.ADMIN_ABORT:     (_ILLEGAL,    _TO_ABORT,   _BUSY,    _BUSY,    _ILLEGAL,      _ILLEGAL),
     _E.MARKERS_WRITTEN: (_ILLEGAL,    _ILLEGAL,
                          Outcome(_R.NONE, _S.COMPLETE_COMMIT), Outcome(_R.NONE, _S.COMPLETE_ABORT),
                                                                        _ILLEGAL,      _ILLEGAL),

@@ -8,7 +8,7 @@ pending ones of every producer.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,6 +79,13 @@ class Offsets:
 
     def has_pending(self, group_id: str) -> bool:
         return any(groups.get(group_id) for groups in self._pending.values())
+
+    def pending(self) -> Iterator[tuple[int, str, TopicPartition, CommittedOffset]]:
+        """(producer id, group, partition, offset) of every transaction that is still open."""
+        for producer_id, groups in self._pending.items():
+            for group_id, offsets in groups.items():
+                for place, offset in offsets.items():
+                    yield producer_id, group_id, place, offset
 
     def places_of(self, group_id: str) -> set[TopicPartition]:
         """Partitions with a committed or a pending offset."""

@@ -68,7 +68,7 @@ def test_figures_and_descriptions(url: str) -> None:
     assert (figures.headers["content-type"], "oncelog_up 1\n" in figures.body) == (metrics.CONTENT_TYPE, True)
     assert "/v1/faults/{id}/release" in ask(url, "GET", "/openapi.json").body["paths"]
     assert "/metrics" in ask(url, "GET", "/openapi.json").body["paths"]
-    assert "<h1>" in ask(url, "GET", "/").body
+    assert "<h1>" in ask(url, "GET", "/docs").body
 
 
 def test_what_is_not_there(url: str) -> None:
@@ -141,7 +141,7 @@ def test_a_token(guarded: str) -> None:
 
     refused = status("/v1/state")
     assert (refused.status, refused.headers["www-authenticate"]) == (401, "Bearer")
-    assert [status(path).status for path in ("/", "/metrics", "/openapi.json", "/v1/faults")] == [401] * 4
+    assert [status(path).status for path in ("/docs", "/metrics", "/openapi.json", "/v1/faults")] == [401] * 4
     assert status("/v1/state", Authorization="Bearer wrong").status == 401
     assert status("/v1/state", Authorization="Bearer secret").status == 200
     assert status("/readyz").status == status("/livez").status == 200

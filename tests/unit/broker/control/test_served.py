@@ -107,7 +107,9 @@ def test_its_control_port_is_open_within_the_block(tmp_path: Path, capsys: pytes
         config = load(SETTINGS)
         async with controlled(config, ControlEndpoint(LOOPBACK, 0), tmp_path / "data", stands=True, accept_data_loss=False) as broker:
             assert broker.listeners[0].port > 0
-            port = int(capsys.readouterr().out.strip().removeprefix("Control port: http://127.0.0.1:"))
+            first, second = capsys.readouterr().out.splitlines()
+            port = int(first.removeprefix("Control port: http://127.0.0.1:"))
+            assert second.startswith(f"Console: http://127.0.0.1:{port}/?token=")
             _, writer = await asyncio.open_connection(LOOPBACK, port)
             writer.close()
         with pytest.raises(OSError):
