@@ -19,8 +19,6 @@ BAD_REQUEST, NOT_FOUND, CONFLICT, NOT_HERE = 400, 404, 409, 501
 MOST_ROWS, ROWS, MOST_GROUPS, GROUPS = 1000, 200, 100, 50
 MOST_EVENTS = 1000
 DEFAULT_BATCHES = 500
-NO_ID = "-"
-_TURN = 500  # rows of a list that are made within a turn
 
 
 class Asked(NamedTuple):
