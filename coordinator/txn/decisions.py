@@ -140,7 +140,8 @@ class TxnDecisions:
             if txn.producer_epoch > MAX_CLIENT_EPOCH:  # aborted at level 0, whose records cannot name the next producer id
                 return Result(EndTxnResult(ErrorCode.PRODUCER_FENCED))
             return Result(EndTxnResult(ErrorCode.NONE, txn.producer_id, txn.producer_epoch))
-        prepared = end_txn.ended(txn, outcome.next_state, request, self._new_producer_id, now_ms)
+        doubtful = shard.is_doubtful(txn.transactional_id)
+        prepared = end_txn.ended(txn, outcome.next_state, request, self._new_producer_id, now_ms, doubtful=doubtful)
         return Result(
             EndTxnResult(ErrorCode.NONE, *prepared.pair_after_end()),
             (self._record(prepared),),
@@ -205,6 +206,20 @@ class TxnDecisions:
     def overtake(self, shard: TxnShard, transactional_id: str, epoch: int, now_ms: int) -> Result[None]:
         """Recovery: a partition has seen `epoch`, so what the record says of a transaction was over long before."""
         return Result(None, (self._record(shard.transactions[transactional_id].overtaken(epoch, now_ms)),))
+
+    def conclude(self, shard: TxnShard, transactional_id: str, commit: bool, now_ms: int) -> Result[None]:
+        """Recovery: a partition has the marker of the running transaction, so this was decided."""
+        txn = shard.transactions[transactional_id]
+        state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
+        version = 5 if txn.client_transaction_version >= 2 else 0
+        request = EndTxn(
+            transactional_id=transactional_id,
+            producer_id=txn.client_producer_id,
+            producer_epoch=txn.client_epoch,
+            commit=commit,
+            api_version=version,
+        )
+        return Result(None, (self._record(end_txn.ended(txn, state, request, self._new_producer_id, now_ms)),))
 
     def give_up(self, shard: TxnShard, transactional_id: str, partitions: frozenset[TopicPartition], now_ms: int) -> Result[None]:
         """Recovery: these partitions hold a transaction of the id that began after the end its record tells of, and has no record left."""

@@ -77,11 +77,11 @@ def _verdict_v5(txn: TransactionMetadata, request: EndTxn, pending: bool) -> Out
 
 
 def _is_retry_after_overflow(txn: TransactionMetadata, request: EndTxn) -> bool:
-    """The first EndTxn exhausted the producer id; its answer, which named the new one, was lost."""
+    """The first EndTxn exhausted the producer id, or left it for another; its answer, which named the new one, was lost."""
     return (
         txn.previous_producer_id == request.producer_id
         and txn.producer_id != request.producer_id
-        and request.producer_epoch == MAX_CLIENT_EPOCH
+        and request.producer_epoch in (MAX_CLIENT_EPOCH, txn.last_producer_epoch)
         and txn.producer_epoch == 0
     )
 
@@ -119,13 +119,20 @@ def prepared(
 
 
 def ended(
-    txn: TransactionMetadata, state: TransactionState, request: EndTxn, new_producer_id: Callable[[], int], now_ms: int
+    txn: TransactionMetadata,
+    state: TransactionState,
+    request: EndTxn,
+    new_producer_id: Callable[[], int],
+    now_ms: int,
+    *,
+    doubtful: bool = False,
 ) -> TransactionMetadata:
-    """The Prepare record of an EndTxn that was accepted."""
+    """The Prepare record of an EndTxn that was accepted. `doubtful`: the next epoch may have been given out already."""
     pair = txn.client_producer_id, txn.client_epoch
     if not request.bumps_epoch:
         return prepared(txn, state, pair, txn.last_producer_epoch, 0, now_ms)
-    return prepared(txn, state, _next_pair(*pair, new_producer_id), txn.client_epoch, 2, now_ms)
+    next_pair = (new_producer_id(), 0) if doubtful else _next_pair(*pair, new_producer_id)
+    return prepared(txn, state, next_pair, txn.client_epoch, 2, now_ms)
 
 
 def fenced(

@@ -1,8 +1,9 @@
 """What is done where damage took records of `__transaction_state`: the newest record that is left of an id may be of another day.
 
-Partitions know better. Ids go on behind the epochs that they have seen. A transaction that is open and of which no record is left is
-aborted and its producer fenced, never ended by the decision about an earlier one. And as an epoch that was only handed out left no
-trace anywhere, such an id gets a new producer id when it is initialized next.
+Partitions know better. A transaction that one of them shows as ended is ended alike on the others. Ids go on behind the epochs that
+partitions have seen. A transaction that is open and of which no record is left is aborted and its producer fenced, never ended by the
+decision about an earlier one. And as an epoch that was only handed out left no trace anywhere, such an id gets a new producer id when
+it is initialized, or ends a transaction, next; that is remembered (`storage/recovery/doubts.py`).
 """
 
 from __future__ import annotations
@@ -16,35 +17,97 @@ from oncelog.coordinator.runtime import CoordinatorRuntime, batches
 from oncelog.coordinator.txn.decisions import TxnDecisions
 from oncelog.coordinator.txn.marker_channel import is_marked
 from oncelog.coordinator.txn.markers import marker_version, markers_of
+from oncelog.coordinator.txn.past import PastDecisions
 from oncelog.coordinator.txn.shard import TxnShard
 from oncelog.coordinator.txn.state import TransactionMetadata, TransactionState
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.directory.manager import LogManager
+from oncelog.storage.env import FileSystem
 from oncelog.storage.log.log import Log
+from oncelog.storage.recovery.doubts import Doubts, read_doubts, traces, write_doubts
 
 _log = logging.getLogger(__name__)
 
 
 class LostRecords:
-    """Runs once, after loading and before anything is mended by what the ids say."""
+    """Runs once, after loading and before anything is mended by what the ids say. `damaged`: partitions that lost records, now or ever."""
 
-    def __init__(self, runtime: CoordinatorRuntime[TxnShard], decisions: TxnDecisions, logs: LogManager) -> None:
+    def __init__(self, fs: FileSystem, runtime: CoordinatorRuntime[TxnShard], decisions: TxnDecisions, logs: LogManager) -> None:
+        self.damaged: set[int] = set()
+        self._fs = fs
         self._runtime = runtime
         self._decisions = decisions
         self._logs = logs
 
     def settle(self) -> None:
         """Nothing where no record is lost."""
-        shards = [shard for shard in self._runtime.shards() if (log := self._log_of(shard)) is not None and log.segments.damaged]
+        shards, found = [], dict[int, Doubts]()
+        for shard in self._runtime.shards():
+            log = self._log_of(shard)
+            if log is None:
+                continue
+            known, there = read_doubts(self._fs, log.folder), traces(self._fs, log.folder)
+            if known is not None:
+                shard.doubt(known.producer_ids)
+            if known is None or log.segments.damaged or not there <= known.seen:
+                shards.append(shard)
+                found[shard.partition] = Doubts(there if known is None else known.seen | there)
+            if known is None or log.segments.damaged or known.seen or there:
+                self.damaged.add(shard.partition)
         if not shards:
             return
-        self._catch_up(shards)
+        concluded = self._conclude(shards)
+        behind = self._catch_up(shards)
+        if concluded or behind:
+            _log.error(
+                "records of transactional ids are lost, partitions tell what they can decisions=%d epochs=%d first=%s",
+                len(concluded),
+                len(behind),
+                min({*concluded, *behind}),
+            )
         self._give_up(shards)
         for shard in shards:
             shard.doubt_all()
+            self._remember(shard, found[shard.partition])
 
-    def _catch_up(self, shards: list[TxnShard]) -> None:
+    def _remember(self, shard: TxnShard, doubts: Doubts) -> None:
+        """For the next start, once what was settled here is on disk: else it settles it again."""
+        log = self._log_of(shard)
+        assert log is not None
+        try:
+            log.flush()
+            write_doubts(self._fs, log.folder, doubts._replace(producer_ids=frozenset(shard.doubtful_producers())))
+        except (KafkaError, OSError) as error:
+            _log.error("doubts not written folder=%s error=%s", log.folder, error)
+
+    def _conclude(self, shards: list[TxnShard]) -> list[str]:
+        """A running transaction of which a partition has the marker was decided: the record of that is lost."""
+        running = [txn for shard in shards for txn in shard.transactions.values() if txn.state is TransactionState.ONGOING]
+        past = PastDecisions(self._runtime, {txn.producer_id for txn in running}, self.damaged)
+        concluded = []
+        for txn in running:
+            ends = [end for place in sorted(txn.partitions) if (end := self._end_at(past, txn, place)) is not None]
+            if ends:
+                self._end(txn.transactional_id, all(commit for commit, _ in ends), min(at_ms for _, at_ms in ends))
+                concluded.append(txn.transactional_id)
+        return concluded
+
+    def _end_at(self, past: PastDecisions, txn: TransactionMetadata, place: TopicPartition) -> tuple[bool, int] | None:
+        log = self._logs.log(place)
+        entry = None if log is None else log.state.get(txn.producer_id)
+        if (
+            log is None
+            or entry is None
+            or not (entry.epoch > txn.producer_epoch or (entry.coordinator_epoch >= 0 and marker_version(txn) < 2))
+        ):
+            return None
+        return past.decided_by_marker(txn, place, log)
+
+    def _end(self, id: str, commit: bool, at_ms: int) -> None:
+        self._write(id, lambda shard, now_ms: self._decisions.conclude(shard, id, commit, at_ms))
+
+    def _catch_up(self, shards: list[TxnShard]) -> list[str]:
         """A partition may have seen a higher epoch than is left: none may be given out twice."""
         owners = {txn.producer_id: txn for shard in shards for txn in shard.transactions.values()}
         seen: dict[int, int] = {}
@@ -55,9 +118,7 @@ class LostRecords:
                     seen[entry.producer_id] = entry.epoch
         for producer_id, epoch in seen.items():
             self._overtake(owners[producer_id].transactional_id, epoch)
-        if seen:
-            first = owners[next(iter(seen))].transactional_id
-            _log.error("records of transactional ids are lost, they go on behind the epochs in the logs ids=%d first=%s", len(seen), first)
+        return [owners[producer_id].transactional_id for producer_id in seen]
 
     def _overtake(self, id: str, epoch: int) -> None:
         self._write(id, lambda shard, now_ms: self._decisions.overtake(shard, id, epoch, now_ms))
@@ -74,9 +135,10 @@ class LostRecords:
             shard = self._runtime.shard_of(id)
             if self._is_later(shard, shard.transactions[id], opened):
                 _log.error("the record of an open transaction is lost, it is aborted transactional_id=%s partitions=%d", id, len(opened))
-                self._abort(id, frozenset(opened))
+                self.abort(id, frozenset(opened))
 
-    def _abort(self, id: str, partitions: frozenset[TopicPartition]) -> None:
+    def abort(self, id: str, partitions: frozenset[TopicPartition]) -> None:
+        """Decide it, and fence the producer."""
         self._write(id, lambda shard, now_ms: self._decisions.give_up(shard, id, partitions, now_ms))
 
     def _is_later(self, shard: TxnShard, txn: TransactionMetadata, opened: dict[TopicPartition, int]) -> bool:

@@ -75,6 +75,7 @@ class OpenTransaction(NamedTuple):
     producer_id: int
     producer_epoch: int
     committed: bool = False
+    first_offset: int = -1
 
 
 class Leave(Enum):
@@ -99,6 +100,8 @@ def resolve(found: OpenTransaction, txn: TransactionMetadata | None) -> Leave | 
         return _marker(found, txn, MAX_EPOCH) if ended else _orphan(found)
     is_current = found.producer_epoch == txn.producer_epoch
     is_last = found.producer_epoch in (txn.producer_epoch - 1, txn.last_producer_epoch)
+    if txn.state.is_commit and marker_version(txn) < 2:
+        is_last = False  # that was of the present epoch; of the one before nobody knows any more
     match txn.state:
         case TransactionState.ONGOING if is_current:
             return Leave.LEAVE if found.topic_partition in txn.partitions else _restore(found, txn)

@@ -64,7 +64,7 @@ class TxnService:
     def start(self) -> None:
         """Load, hand out no producer id twice, and mend what a crash left: afterwards no transaction is half ended."""
         self.runtime.load()
-        TxnRecovery(self.runtime, self._decisions, self._logs, self._markers, self._channel, self._ids).run()
+        TxnRecovery(self._env.fs, self.runtime, self._decisions, self._logs, self._markers, self._channel, self._ids).run()
         self._timeouts.start()
 
     def on_offsets_marker(self, listener: OffsetsMarkerListener) -> None:

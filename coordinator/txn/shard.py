@@ -7,6 +7,7 @@ without which a client could not repeat a request after a restart. Kafka skips t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
@@ -87,6 +88,13 @@ class TxnShard:
         """Records are lost: any id may have been given epochs of which nothing is left, until it gets another producer id."""
         self._doubtful = set(self.transactions)
 
+    def doubt(self, producer_ids: Collection[int]) -> None:
+        """What an earlier process found out; ids that have another producer id since are safe."""
+        self._doubtful |= {id for id, txn in self.transactions.items() if txn.producer_id in producer_ids}
+
+    def doubtful_producers(self) -> set[int]:
+        return {self.transactions[id].producer_id for id in self._doubtful}
+
     def is_doubtful(self, transactional_id: str) -> bool:
         return transactional_id in self._doubtful
 
@@ -115,7 +123,7 @@ class TxnShard:
             return
         body = decode_value(decoded, value)
         assert isinstance(body, TransactionLogValue)
-        self._put(id, _metadata_of(id, body))
+        self._put(id, metadata_of(id, body))
 
     def _put(self, id: str, after: TransactionMetadata | None) -> None:
         before = self.transactions.pop(id, None)
@@ -170,7 +178,7 @@ def _grouped(partitions: frozenset[TopicPartition]) -> list[tuple[str, list[int]
     return [(topic, [each.partition for each in group]) for topic, group in groupby(sorted(partitions), key=lambda each: each.topic)]
 
 
-def _metadata_of(transactional_id: str, value: TransactionLogValue) -> TransactionMetadata:
+def metadata_of(transactional_id: str, value: TransactionLogValue) -> TransactionMetadata:
     return TransactionMetadata(
         transactional_id=transactional_id,
         producer_id=value.producer_id,

@@ -9,12 +9,14 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from oncelog.protocol import control_records, records
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.config import LogConfig
+from oncelog.storage.memory_fs import MemoryFileSystem
 
 Callback = Callable[[KafkaError | None], None]
 
@@ -72,6 +74,7 @@ class MemoryLog:
 
     def __init__(self, logs: MemoryLogs, topic_partition: TopicPartition) -> None:
         self.topic_partition = topic_partition
+        self.folder = Path(f"/{topic_partition}")
         self.config = LogConfig()
         self.log_start_offset = 0
         self.log_end_offset = 0
@@ -239,6 +242,7 @@ class MemoryLogs:
         self.journal: list[tuple[TopicPartition, bytes]] = []
         self.holds_syncs = holds_syncs
         self.deleted: list[MemoryLog] = []
+        self.fs = MemoryFileSystem()
         self._logs: dict[TopicPartition, MemoryLog] = {}
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str] | None = None) -> MemoryTopic:
@@ -246,6 +250,7 @@ class MemoryLogs:
         for partition in range(partitions):
             tp = TopicPartition(name, partition)
             self._logs[tp] = MemoryLog(self, tp)
+            self.fs.mkdir(self._logs[tp].folder)
         return topic
 
     def delete_topic(self, name: str) -> None:
@@ -290,6 +295,7 @@ class MemoryLogs:
     def rebuilt(self, journal: list[tuple[TopicPartition, bytes]]) -> MemoryLogs:
         """The disk that has seen these writes."""
         after = MemoryLogs()
+        after.fs = self.fs
         for topic in self.topics.all():
             after.create_topic(topic.name, topic.partitions, topic.configs)
         for tp, batch in journal:

@@ -50,7 +50,7 @@ class Bench:
         self.next_block = next_id
         self.offsets_markers: list[tuple[int, int, int, bool, int]] = []
         self.ids = ProducerIds(next_id, self._persist)
-        env = Env(self.clock, SeededRandom(1), cast(Any, None))
+        env = Env(self.clock, SeededRandom(1), logs.fs)
         self.service = TxnService(env, cast(Any, logs), TxnConfig(**config), self.ids)
         self.service.on_offsets_marker(lambda *marker: self.offsets_markers.append(marker))
         self.service.start()

@@ -7,6 +7,8 @@ from oncelog.coordinator.txn.producer_ids import FIRST_PRODUCER_ID as P
 from oncelog.coordinator.txn.state import TransactionState as S
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.names import TRANSACTION_STATE, TopicPartition
+from oncelog.storage.files.twin_file import COPY
+from oncelog.storage.recovery.doubts import DOUBTS_FILE
 from support.memory_logs import MemoryLogs
 from support.txn_bench import TIMEOUT_MS, Bench
 
@@ -132,6 +134,96 @@ def test_nor_is_it_to_a_producer_that_brings_its_pair() -> None:
     renewed = again.init(pair=(P, 0))
     assert (renewed.error, renewed.producer_epoch) == (E.NONE, 0)
     assert renewed.producer_id != P
+
+
+def test_the_start_after_the_next_still_knows_which_epochs_may_be_taken() -> None:
+    bench = Bench()
+    assert [bench.init().producer_epoch for _ in range(2)] == [0, 1]
+    once = bench.restart(damaged(bench, range(1, 99)))
+    again = once.restart()
+    assert again.init().producer_id != P
+    assert again.restart().init().producer_epoch == 1, "once is enough"
+
+
+@pytest.mark.parametrize("starts", [1, 2])
+def test_nor_is_it_given_to_who_ends_a_transaction(starts: int) -> None:
+    """The instance that was initialized last has (P, 1), of which nothing is left; the zombie at (P, 0) must not get it too."""
+    bench = Bench()
+    assert [bench.init().producer_epoch for _ in range(2)] == [0, 1]
+    again = bench.restart(damaged(bench, range(1, 99)))
+    for _ in range(starts - 1):
+        again = again.restart()
+    write(again, (P, 0), 5, 0)
+    ended = again.end((P, 0), COMMIT)
+    assert (ended.error, ended.producer_epoch) == (E.NONE, 0)
+    assert ended.producer_id != P
+    assert ends(again.logs, 0) == [COMMIT]
+    assert again.end((P, 0), COMMIT).producer_id == ended.producer_id, "asked again"
+    assert again.admit((P, 1), 1) is not E.NONE
+
+
+def test_doubts_that_are_lost_too_concern_everybody(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    bench.init()
+    again = bench.restart(damaged(bench, range(1, 99)))
+    folder = again.logs.at(TRANSACTION_STATE, again.service.runtime.partition_for("t")).folder
+    for name in (DOUBTS_FILE, DOUBTS_FILE + COPY):
+        again.logs.fs.write_atomic(folder / name, b"garbage")
+    caplog.clear()
+    third = again.restart()
+    assert len([record for record in caplog.records if DOUBTS_FILE in record.getMessage()]) == 1
+    caplog.clear()
+    fourth = third.restart()
+    assert not caplog.records
+    assert fourth.init().producer_id != P
+
+
+def test_a_start_that_did_not_come_so_far_leaves_it_to_the_next() -> None:
+    """It took the damage out of the log and died."""
+    bench = Bench()
+    assert [bench.init().producer_epoch for _ in range(2)] == [0, 1]
+    left = damaged(bench, range(1, 99))
+    own = left.at(TRANSACTION_STATE, bench.service.runtime.partition_for("t"))
+    own.segments.damaged = own.segments.lost_acknowledged = False
+    left.fs.mkdir(own.folder)
+    left.fs.write_atomic(own.folder / "quarantine-00000000000000000000-0-1", b"")
+    again = bench.restart(left)
+    assert again.restart().init().producer_id != P
+
+
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("commit", [COMMIT, ABORT])
+@pytest.mark.parametrize("epoch", [0, 32766])
+@pytest.mark.parametrize("version", [3, 5])
+def test_the_marker_of_one_partition_tells_the_others_of_a_lost_decision(version: int, epoch: int, commit: bool, later: bool) -> None:
+    """Killed in the middle of the end; the records from Prepare on are gone. Not `later`: nothing else was done."""
+    if version == 3 and (epoch or later):
+        return
+    bench = Bench()
+    bench.force(S.EMPTY, epoch) if epoch else bench.init()
+    if version == 3:  # of an epoch that stays, one more has ended
+        write(bench, (P, 0), 3, 0, 1)
+        bench.advance(5)
+        bench.end((P, 0), not commit, 3)
+    before = sum(place.topic == TRANSACTION_STATE for place, _ in bench.logs.journal)
+    write(bench, (P, epoch), version, 0, 1, 2)
+    bench.advance(5)
+    ended = bench.end((P, epoch), commit, version)
+    if later and epoch == 0:
+        write(bench, (P, 1), 5, 0)
+        bench.end((P, 1), not commit)
+    left = damaged(bench, range(before + 1, 99))
+    entries = list(left.journal)
+    for partition in (1, 2):
+        entries.remove([entry for entry in entries if entry[0] == TopicPartition("a", partition)][-1])
+    hurt = left.rebuilt(entries)
+    hurt.at(TRANSACTION_STATE, bench.service.runtime.partition_for("t")).segments.damaged = True
+    again = bench.restart(hurt)
+    assert ended.error is E.NONE
+    earlier = [not commit] if version == 3 else []
+    assert ends(again.logs, 1) == [*earlier, commit]
+    assert ends(again.logs, 2) == [commit]
+    assert not any(log.open_transactions() for log in again.logs.logs())
 
 
 def test_where_nothing_is_lost_an_id_keeps_its_producer_id() -> None:

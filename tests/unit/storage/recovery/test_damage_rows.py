@@ -340,3 +340,33 @@ def test_lost_marker_of_an_id_that_went_on_elsewhere(tmp_path: Path, commit: boo
         assert served.values(committed=True) == [b"c", b"p"][not commit :]
         log = served.log()
         assert log.last_stable_offset == log.log_end_offset
+
+
+@pytest.mark.parametrize("checkpointed", [True, False])
+@pytest.mark.parametrize("api_version", [4, 5])
+@pytest.mark.parametrize("outcomes", ["ac", "ca", "aac", "cca"])
+def test_an_active_segment_gone_with_its_indexes(tmp_path: Path, outcomes: str, api_version: int, checkpointed: bool) -> None:
+    """The first transaction began in the segment before; the end of it is lost, and the newest record tells of another one."""
+    data_dir = tmp_path / "data"
+    filled = TxnDirectory(data_dir)
+    for place in (PLACE, OTHER):
+        filled.logs.create_topic(place.topic, 1)
+    pair = filled.init("t")
+    for number, outcome in enumerate(outcomes):
+        for place in (PLACE, OTHER):
+            filled.put(b"%s%d" % (outcome.encode(), number), pair, number if api_version == 4 else 0, "t", place)
+        if number == 0:
+            filled.log().roll(filled.clock.now_ms)
+        filled.clock.now_ms += 10
+        after = filled.end("t", pair, commit=outcome == "c", api_version=api_version)
+        pair = after if api_version == 5 else pair
+    if checkpointed:
+        filled.logs.chores.write_checkpoints(everything=True)
+    filled.kill()
+    Place(data_dir).remove_segment(ACTIVE)
+    shown = [b"%s0" % outcomes[0].encode()] if outcomes[0] == "c" else []
+    for _ in range(2):
+        with contextlib.closing(TxnDirectory(data_dir, filled.clock.now_ms)) as served:
+            assert served.values(committed=True) == shown
+            assert served.log().last_stable_offset == served.log().log_end_offset
+            assert len(served.values(committed=True, place=OTHER)) == outcomes.count("c")
