@@ -110,8 +110,8 @@ export function Ask({ title, children, yes, busy, onYes, onNo }) {
     <h2 id="ask-title">${title}</h2>
     ${children}
     <div class="buttons">
-      <button type="button" onClick=${onNo} data-test="cancel">Leave it</button>
-      <button type="button" class="danger" disabled=${busy} onClick=${onYes} data-test="confirm" autofocus>${busy ? "Working…" : yes}</button>
+      <button type="button" onClick=${onNo} data-test="cancel" autofocus>Leave it</button>
+      <button type="button" class="danger" disabled=${busy} onClick=${onYes} data-test="confirm">${busy ? "Working…" : yes}</button>
     </div>
   </dialog>`;
 }
