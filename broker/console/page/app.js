@@ -131,6 +131,7 @@ function App() {
   useEffect(() => {
     const name = VIEWS.find(([key]) => key === current)?.[1] ?? "Stuck";
     document.title = `${place.parts[1] ?? name} · oncelog console`;
+    document.querySelector(".views [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [current, place.parts[1]]);
   if (state.link === "denied") return html`<${Token} onGiven=${() => setGeneration(generation + 1)} />`;
   return html`<${Live.Provider} value=${live}>

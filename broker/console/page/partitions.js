@@ -74,7 +74,7 @@ function Drawn({ log, from, onFrom, chosen, onChoose, path }) {
     />
     <${Strip} log=${log} chosen=${chosen} onChoose=${onChoose} />
     <nav class="pages" aria-label="Part of the log">
-      <button type="button" disabled=${log.from_offset <= log.log_start_offset && from !== null} onClick=${() => onFrom(log.log_start_offset)}>From the start</button>
+      <button type="button" disabled=${log.from_offset <= log.log_start_offset} onClick=${() => onFrom(log.log_start_offset)}>From the start</button>
       <button type="button" disabled=${log.next_offset === null} onClick=${() => onFrom(log.next_offset)}>Go on</button>
       <button type="button" disabled=${from === null} onClick=${() => onFrom(null)}>The newest</button>
       <${GoTo} onFrom=${onFrom} />
@@ -168,7 +168,7 @@ function Strip({ log, chosen, onChoose }) {
         <defs>
           <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="2.5" height="6" class="hatch" /></pattern>
         </defs>
-        ${names.map((_name, at) => html`<line key=${at} class="lane" x1="0" x2=${width} y1=${TOP + at * LANE + LANE} y2=${TOP + at * LANE + LANE} />`)}
+        ${names.map((_name, at) => html`<line key=${at} class="lane" x1="0" x2="100%" y1=${TOP + at * LANE + LANE} y2=${TOP + at * LANE + LANE} />`)}
         ${(log.segments ?? [])
           .filter((segment) => within(segment.base_offset) && segment.base_offset > log.log_start_offset)
           .map((segment) => html`<${Mark} key=${`s${segment.base_offset}`} kind="segment" x=${placeOf(segment.base_offset, drawing)} height=${height} text="segment ${number(segment.base_offset)}" low=${true} />`)}

@@ -4,7 +4,7 @@ import { get, post } from "./api.js";
 import { useLive } from "./live.js";
 import { Ask, Command, Empty, Facts, Problem, State, Transaction, Where, link } from "./parts.js";
 import { html, useEffect, useRef, useState } from "./preact-htm.js";
-import { client, duration, number, plural } from "./text.js";
+import { client, clock, duration, number, plural } from "./text.js";
 
 export function Stuck() {
   const { stuck, overview, behind, now } = useLive();
@@ -135,8 +135,11 @@ function Behind({ samples, now }) {
         height: 140,
         legend: { show: false },
         cursor: { show: false },
-        scales: { y: { range: (_plot, _least, most) => [0, Math.max(1, most)] } },
-        axes: [axis, { ...axis, size: 60, values: (_plot, values) => values.map((value) => number(value)) }],
+        scales: {
+          x: { range: (_plot, first, last) => [Math.min(first, last - 60), last] },
+          y: { range: (_plot, _least, most) => [0, Math.max(1, most)] },
+        },
+        axes: [{ ...axis, space: 90, values: (_plot, times) => times.map((time) => clock(time * 1000)) }, { ...axis, size: 60, values: (_plot, values) => values.map((value) => number(value)) }],
         series: [{}, { stroke: style.getPropertyValue("--alarm"), width: 2, paths: window.uPlot.paths.stepped({ align: 1 }), points: { show: false } }],
       },
       [[], []],
