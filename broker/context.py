@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.broker.net import refusals
+from oncelog.broker.net.error_counts import ErrorCounts
 
 if TYPE_CHECKING:
     import uuid
@@ -67,6 +68,7 @@ class BrokerContext:
         "config",
         "dynamic_configs",
         "env",
+        "errors",
         "fetch_sessions",
         "groups",
         "logs",
@@ -96,6 +98,9 @@ class BrokerContext:
     apis: ServedApis
     metadata: MetadataCache
     turns: Turns
+
+    def __init__(self) -> None:
+        self.errors = ErrorCounts()
 
     def endpoint_for(self, connection: Any) -> tuple[str, int]:
         """(host, port) to tell a client of `connection`: the listener's advertised address, where it has none the one it dialled."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -15,6 +15,7 @@ from oncelog.broker.control.routes import BAD_REQUEST, ROUTES, UNAVAILABLE, Aske
 from oncelog.broker.ending import problem
 from oncelog.broker.settings.control import ControlEndpoint
 from oncelog.broker.testkit.controlled import Controlled, Down
+from oncelog.broker.testkit.in_turns import in_turns
 from oncelog.broker.testkit.life import Died
 from oncelog.protocol.errors import KafkaError
 from starlette.applications import Starlette
@@ -36,7 +37,7 @@ def new_app(controlled: Controlled, endpoint: ControlEndpoint, console: Sequence
     control = Control(controlled)
 
     async def figures(request: Request) -> Response:
-        return StreamingResponse(_in_turns(controlled), media_type=metrics.CONTENT_TYPE)
+        return StreamingResponse(in_turns(metrics.pieces(controlled)), media_type=metrics.CONTENT_TYPE)
 
     async def described(request: Request) -> Response:
         return _json(200, openapi.document(shown, _version()))
@@ -92,6 +93,8 @@ def _carried_out(control: Control, route: Route) -> _Endpoint:
         except Exception as error:  # the boundary: an error of ours is told in full, and ends this request only
             _log.error("failed request path=%s", route.path, exc_info=error)
             return _json(_FAILED, {"error": "an error of the broker's, see its log"})
+        if isinstance(answer.body, Iterator):
+            return StreamingResponse(in_turns(answer.body), answer.status, media_type="application/json")
         return _json(answer.status, answer.body)
 
     return carry_out
@@ -119,12 +122,6 @@ async def _body(request: Request) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise Refused(BAD_REQUEST, "the body is a JSON object, as in {}")
     return found
-
-
-async def _in_turns(controlled: Controlled) -> AsyncIterator[str]:
-    for piece in metrics.pieces(controlled):
-        yield piece
-        await asyncio.sleep(0)
 
 
 async def _no_such_route(request: Request, error: Exception) -> Response:

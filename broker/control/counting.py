@@ -11,6 +11,7 @@ from functools import partial
 from oncelog.broker.net.answer_stream import Sent
 from oncelog.broker.net.connection import Connection, Handles
 from oncelog.broker.net.dispatch import CloseConnection
+from oncelog.broker.net.error_counts import ErrorCounts
 from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol.primitives import MalformedRequest
 
@@ -37,6 +38,7 @@ class RequestCounts:
     by_key: list[int] = field(default_factory=lambda: [0] * 256)
     bytes: int = 0
     refused: int = 0
+    errors: ErrorCounts = field(default_factory=ErrorCounts)
     latencies: dict[int, Latencies] = field(default_factory=dict)
 
 

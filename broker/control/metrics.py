@@ -9,10 +9,12 @@ from oncelog.broker.control.counting import BOUNDS, TIMED
 from oncelog.broker.lifecycle import Broker
 from oncelog.broker.testkit.controlled import Controlled
 from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode
 from oncelog.storage.log.log import Log
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PARTITIONS_A_PIECE = 500
+_FENCED = {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH}
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _NAMES = {int(key): key.schema_name for key in ApiKey}
 
@@ -23,6 +25,7 @@ def pieces(controlled: Controlled) -> Iterator[str]:
     yield _one("oncelog_up", "gauge", "1 while clients are served.", int(broker is not None))
     yield _requests(controlled)
     yield _latencies(controlled)
+    yield _errors(controlled)
     yield _rules(controlled)
     if broker is None:
         return
@@ -40,6 +43,21 @@ def _requests(controlled: Controlled) -> str:
         _family("oncelog_requests", "counter", "Requests that were answered or carried out.", by_key)
         + _one("oncelog_requests_refused", "counter", "Requests that closed their connection instead.", counts.refused)
         + _one("oncelog_request_bytes", "counter", "Bytes of requests.", counts.bytes)
+    )
+
+
+def _errors(controlled: Controlled) -> str:
+    told: Counter[tuple[str, str]] = Counter()
+    fenced: Counter[str] = Counter()
+    for (key, code), count in controlled.counts.errors.by.items():
+        api = _NAMES.get(key, str(key))
+        told[api, ErrorCode(code).name] += count
+        if code in _FENCED:
+            fenced[api] += count
+    errors = ((_labels(api=api, error=error), count) for (api, error), count in told.items())
+    by_api = ((_labels(api=api), count) for api, count in fenced.items())
+    return _family("oncelog_errors", "counter", "Error codes in answers, those of rules excepted.", errors) + _family(
+        "oncelog_fenced", "counter", "Of these, to producers and members whose place others have taken.", by_api
     )
 
 

@@ -12,7 +12,7 @@ from oncelog.broker.faults.engine import NeverHit
 from oncelog.broker.faults.rule import BadRule, Rule
 from oncelog.broker.testkit.controlled import Controlled
 from oncelog.broker.testkit.crash_points import POINTS
-from oncelog.broker.testkit.observing import state_of
+from oncelog.broker.testkit.state import state_pieces
 
 MOST_RULES = 1000
 MOST_SECONDS = 366 * 86_400  # in one request
@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class Answer(NamedTuple):
-    """A status and what JSON is made of."""
+    """A status and what JSON is made of; an iterator: JSON in pieces, made in turns of the loop."""
 
     status: int
     body: Any
@@ -141,7 +141,7 @@ class Control:
         return Answer(OK, {"reset": True})
 
     async def show_state(self, asked: Asked) -> Answer:
-        return Answer(OK, state_of(self._controlled.running))
+        return Answer(OK, state_pieces(self._controlled.running))
 
     async def is_alive(self, asked: Asked) -> Answer:
         return Answer(OK, {"alive": True})

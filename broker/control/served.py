@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import dataclasses
 import os
-import shutil
 import signal
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from oncelog.broker.settings.broker import BrokerConfig
 from oncelog.broker.settings.control import ControlEndpoint
 from oncelog.broker.testkit.clock import TestClock
 from oncelog.broker.testkit.controlled import Controlled
+from oncelog.broker.testkit.own_folder import OwnFolder
 from oncelog.broker.topics.at_start import WantedTopic
 from oncelog.storage.env import Env, system_env
 from oncelog.storage.log.flush import ThreadFlusher
@@ -26,7 +26,6 @@ from oncelog.storage.log.flush import ThreadFlusher
 if TYPE_CHECKING:
     from oncelog.broker.lifecycle import Around
 
-LEFT_ALONE = "lost+found"  # a volume's own
 _POLL_SECONDS = 0.001
 _MOST_POLLS = 1000  # clients that go on writing keep the disk busy for ever
 
@@ -49,7 +48,7 @@ class ServedBroker(Controlled):
         super().__init__(clock, _kill)
         self._config, self._data_dir, self._files, self._topics = config, data_dir, files, topics
         self._accept_data_loss = accept_data_loss
-        self._may_empty = config.server.control_reset or not _held(data_dir)
+        self._folder = OwnFolder(data_dir, allowed=config.server.control_reset)
         self._flusher: ThreadFlusher | None = None
 
     async def start(self) -> None:
@@ -80,14 +79,10 @@ class ServedBroker(Controlled):
             await broker.stop()
 
     async def reset(self) -> None:
-        if not self._may_empty:
-            raise PermissionError(
-                f"{self._data_dir} held data when this broker was started, which a reset would delete; "
-                "start it with an empty --data-dir, or with control.reset.enable=true"
-            )
+        self._folder.check()
         self.crash_points.disarm()
         await self.stop()
-        await asyncio.to_thread(_empty, self._data_dir)
+        await asyncio.to_thread(self._folder.empty)
         await self.start()
 
     async def settle(self) -> None:
@@ -122,21 +117,6 @@ async def controlled(
     finally:
         await server.close()
         await served.stop()
-
-
-def _held(folder: Path) -> bool:
-    return folder.is_dir() and any(each.name != LEFT_ALONE for each in folder.iterdir())
-
-
-def _empty(folder: Path) -> None:
-    """What is in `folder`, not the folder: it may be where a volume is mounted."""
-    for each in folder.iterdir():
-        if each.name == LEFT_ALONE:
-            continue
-        if each.is_dir() and not each.is_symlink():
-            shutil.rmtree(each)
-        else:
-            each.unlink()
 
 
 def _kill() -> NoReturn:

@@ -11,6 +11,7 @@ from oncelog.broker.answers import holding_back
 from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.fetching.delayed import ParkedRequest
 from oncelog.broker.handlers.shared.topic_access import NamedPartition
+from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.hot import FetchPartitionData, LoneFetch, LoneFetchReader
 from oncelog.protocol.hot.fetch import FIRST_BY_TOPIC_ID
@@ -19,6 +20,7 @@ from oncelog.protocol.names import IsolationLevel
 if TYPE_CHECKING:
     from oncelog.broker.context import BrokerContext, ConnectionFacts
     from oncelog.broker.net.answer_stream import Sent
+    from oncelog.broker.net.error_counts import ErrorCounts
     from oncelog.coordinator.deferred import Deferred
     from oncelog.storage.log.log import Log
 
@@ -40,7 +42,7 @@ class _Source(NamedPartition):
 class _Read:
     """What one request reads, tried until there is enough."""
 
-    __slots__ = ("_connection", "_correlation_id", "_isolation", "_least", "_limit", "_log", "_lone", "_offset")
+    __slots__ = ("_connection", "_correlation_id", "_errors", "_isolation", "_least", "_limit", "_log", "_lone", "_offset")
 
     def __init__(
         self,
@@ -52,8 +54,10 @@ class _Read:
         least: int,
         correlation_id: int,
         connection: ConnectionFacts,
+        errors: ErrorCounts,
     ) -> None:
         self._log = log
+        self._errors = errors
         self._lone = lone
         self._offset = offset
         self._limit = limit
@@ -71,6 +75,7 @@ class _Read:
         try:
             data = log.reader.read(self._offset, self._limit, self._isolation, True, in_memory, patient=True)
         except KafkaError as error:
+            self._errors.add(ApiKey.FETCH, error.code)
             return self._lone.answer(self._correlation_id, FetchPartitionData(self._lone.partition, error.code))
         if not final and len(data.records) < self._least:
             return None
@@ -105,7 +110,7 @@ class StraightFetch:
             return None
         isolation = _COMMITTED if level > 0 else _UNCOMMITTED
         limit = min(partition_most, most, broker.config.server.fetch_max_bytes)
-        read = _Read(log, source.lone, offset, limit, isolation, least, correlation_id, connection)
+        read = _Read(log, source.lone, offset, limit, isolation, least, correlation_id, connection, broker.errors)
         answer = read.answer(wait_ms <= 0)
         if answer is not None:
             return answer

@@ -232,6 +232,7 @@ class _Produce:
     def _close_if_one_failed(self) -> None:
         for part in self.parts:
             if part.response is not None and part.response.error_code:
+                self.ctx.broker.errors.add(ApiKey.PRODUCE, part.response.error_code)
                 name = ErrorCode(part.response.error_code).name
                 raise CloseConnection(f"acks=0 produce to {part.topic}-{part.index} failed with {name}")
 
@@ -244,6 +245,9 @@ class _Produce:
         if any(position in failed for position in self._waits):
             # the record that made the transaction Ongoing could not be written: nothing that rests on it may be acknowledged
             refuse_all([part for part in self.parts if part.verified], ErrorCode.NOT_ENOUGH_REPLICAS)
+        for part in self.parts:
+            if part.response is not None and part.response.error_code:
+                self.ctx.broker.errors.add(ApiKey.PRODUCE, part.response.error_code)
         told = [(ref, [part.response for part in parts if part.response is not None]) for ref, parts in self.topics]
         return [pack_produce_response(self.ctx.api_version, told)]
 

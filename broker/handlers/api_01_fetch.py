@@ -51,6 +51,7 @@ def handle(body: memoryview, ctx: RequestContext) -> Reply[list[Piece]]:
         return ctx.broker.turns.answer(_long(request, ctx))
     context = _resolve(request, ctx)
     if context.error:
+        ctx.broker.errors.add(ApiKey.FETCH, context.error)
         return pack_fetch_response(ctx.api_version, context.error, 0, [])
     fetch = _Fetch(request, context, ctx)
     asked = context.partitions
@@ -71,6 +72,7 @@ def _long(request: FetchRequest, ctx: RequestContext) -> Steps[list[Piece]]:
     yield None
     context = _resolve(request, ctx)
     if context.error:
+        ctx.broker.errors.add(ApiKey.FETCH, context.error)
         return pack_fetch_response(ctx.api_version, context.error, 0, [])
     yield None
     return (yield from _Fetch(request, context, ctx).in_turns())
@@ -145,6 +147,7 @@ class _Fetch:
             return None
         told = self.context.told(self._results)
         self._quiet(self.targets)
+        self._count_errors()
         return pack_fetch_response(self.ctx.api_version, 0, self.context.session_id, told)
 
     def in_turns(self) -> Steps[list[Piece]]:
@@ -181,7 +184,13 @@ class _Fetch:
         for some in portions:
             self._quiet([target for target in some if self._is_told(target)])
             yield None
+        self._count_errors()
         return pack_fetch_response(self.ctx.api_version, 0, self.context.session_id, told)
+
+    def _count_errors(self) -> None:
+        for _key, data in self._results:
+            if data.error_code:
+                self.ctx.broker.errors.add(ApiKey.FETCH, data.error_code)
 
     def _begin_to_read(self) -> None:
         self._results: list[Result] = []

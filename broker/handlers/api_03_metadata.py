@@ -47,7 +47,9 @@ def handle(body: memoryview, ctx: RequestContext) -> Reply[Sequence[Buffer]]:
     req = messages.decode_request(ApiKey.METADATA, version, body)
     problem = _problem(req, version)
     if problem is not ErrorCode.NONE:
-        return [messages.encode_response(ApiKey.METADATA, version, _refused_whole(req, problem))]
+        refused = _refused_whole(req, problem)
+        ctx.broker.errors.of(ApiKey.METADATA, refused)
+        return [messages.encode_response(ApiKey.METADATA, version, refused)]
     everything = _asks_for_everything(req, version)
     if len(ctx.broker.logs.topics.all() if everything else req.topics or ()) > TOPICS_A_TURN:
         return ctx.broker.turns.answer(_answer(req, key if everything else None, ctx))
@@ -70,7 +72,7 @@ def _answer(req: messages.MetadataRequest, key: Key | None, ctx: RequestContext)
     )
 
     def finish() -> list[bytes]:
-        told = [_refused(version, making.failed[name].code, name) if name in making.failed else packed for name, packed in topics]
+        told = [_refused(ctx, making.failed[name].code, name) if name in making.failed else packed for name, packed in topics]
         return [splice_metadata_topics(version, bytes(messages.encode_response(ApiKey.METADATA, version, answer)), told)]
 
     reply = making.holding_reply(finish)
@@ -100,16 +102,17 @@ def _topics(req: messages.MetadataRequest, ctx: RequestContext, making: Settling
     asked_for = req.topics or []
     if version >= 12 and any(asked.topic_id is not None for asked in asked_for):
         ids = dict.fromkeys(asked.topic_id for asked in asked_for if asked.topic_id is not None)
-        return [(None, _by_id(topic_id, req, ctx)) for topic_id in ids], True
+        told = [_by_id(topic_id, req, ctx) for topic_id in ids]
+        return [(None, packed) for packed, _known in told], all(known for _packed, known in told)
     entries: list[_Told] = []
-    unchanged = True
+    known = True
     for number, name in enumerate(dict.fromkeys(asked.name for asked in asked_for if asked.name is not None), 1):
-        entry, made = _by_name(name, req, ctx, making)
+        entry, found = _by_name(name, req, ctx, making)
         entries.append((name, entry))
-        unchanged = unchanged and not made
+        known = known and found
         if number % TOPICS_A_TURN == 0:
             yield None
-    return entries, unchanged
+    return entries, known
 
 
 def _known(topic: Topic, req: messages.MetadataRequest, ctx: RequestContext) -> bytes:
@@ -150,31 +153,30 @@ def _refused_whole(req: messages.MetadataRequest, code: ErrorCode) -> messages.M
     )
 
 
-def _by_id(topic_id: uuid.UUID, req: messages.MetadataRequest, ctx: RequestContext) -> bytes:
+def _by_id(topic_id: uuid.UUID, req: messages.MetadataRequest, ctx: RequestContext) -> tuple[bytes, bool]:
+    """Its entry, and whether that is without error: what is not is counted each time."""
     topic = ctx.broker.logs.topics.by_id(topic_id)
     if topic is None:
-        return _refused(ctx.api_version, ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id)
+        return _refused(ctx, ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id), False
     if not may_topic(ctx, AclOperation.DESCRIBE, topic.name):
-        return _refused(ctx.api_version, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id)
-    return _known(topic, req, ctx)
+        return _refused(ctx, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, topic_id), False
+    return _known(topic, req, ctx), True
 
 
 def _by_name(name: str, req: messages.MetadataRequest, ctx: RequestContext, making: Settling) -> tuple[bytes, bool]:
-    version = ctx.api_version
+    """As `_by_id`."""
     if not may_topic(ctx, AclOperation.DESCRIBE, name):
-        return _refused(version, ErrorCode.TOPIC_AUTHORIZATION_FAILED, name), False
+        return _refused(ctx, ErrorCode.TOPIC_AUTHORIZATION_FAILED, name), False
     topic = ctx.broker.logs.topics.get(name)
     if topic is not None:
-        return _known(topic, req, ctx), False
+        return _known(topic, req, ctx), True
     operations = _operations(name, req, ctx)  # also of a topic that is not there
     if topic_name_problem(name) is not None:
-        return _refused(version, ErrorCode.INVALID_TOPIC_EXCEPTION, name, operations=operations), False
+        return _refused(ctx, ErrorCode.INVALID_TOPIC_EXCEPTION, name, operations=operations), False
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if req.allow_auto_topic_creation and ctx.broker.config.server.auto_create_topics:
         error = _make(name, ctx, making)
-        return _refused(
-            version, error, name, operations=NOT_REQUESTED if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED else operations
-        ), True
-    return _refused(version, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name, operations=operations), False
+    return _refused(ctx, error, name, operations=NOT_REQUESTED if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED else operations), False
 
 
 def _make(name: str, ctx: RequestContext, making: Settling) -> ErrorCode:
@@ -193,5 +195,8 @@ def _make(name: str, ctx: RequestContext, making: Settling) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _refused(version: int, code: ErrorCode, name: str | None, topic_id: uuid.UUID = _NO_ID, *, operations: int = NOT_REQUESTED) -> bytes:
-    return pack_metadata_topic(version, code, name, topic_id.bytes, name in INTERNAL_TOPICS, 0, 0, operations, {})
+def _refused(
+    ctx: RequestContext, code: ErrorCode, name: str | None, topic_id: uuid.UUID = _NO_ID, *, operations: int = NOT_REQUESTED
+) -> bytes:
+    ctx.broker.errors.add(ApiKey.METADATA, code)
+    return pack_metadata_topic(ctx.api_version, code, name, topic_id.bytes, name in INTERNAL_TOPICS, 0, 0, operations, {})

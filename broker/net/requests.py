@@ -14,6 +14,7 @@ from oncelog.broker.context import BrokerContext, RequestContext
 from oncelog.broker.net.answer_stream import Pieces, Sent
 from oncelog.broker.net.connection import Connection
 from oncelog.broker.net.dispatch import Answer, Api, ApiRegistry, CloseConnection, StraightWay
+from oncelog.broker.net.error_counts import ErrorCounts
 from oncelog.broker.net.splitting import handled_in_turns, split_of
 from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
@@ -74,7 +75,7 @@ class RequestHandler:
             reply = self._call(api, frame[body_offset:], ctx)
         except MalformedRequest as malformed:
             raise CloseConnection(f"malformed {api.key.name} version {version}: {malformed}") from malformed
-        finish = partial(_finish, api, version if version > 0 else 0, correlation_id)
+        finish = partial(_finish, self._broker.errors, api, version if version > 0 else 0, correlation_id)
         return then(reply, finish) if isinstance(reply, Deferred) else finish(reply)
 
     def _call(self, api: Api, body: memoryview, ctx: RequestContext) -> Answer:
@@ -113,7 +114,7 @@ class RequestHandler:
         _log.error("failed request client=%s", connection.client_name, exc_info=error)
 
 
-def _finish(api: Api, version: int, correlation_id: int, value: Any) -> Pieces:
+def _finish(errors: ErrorCounts, api: Api, version: int, correlation_id: int, value: Any) -> Pieces:
     """A handler's value as the buffers of an answer."""
     if value is None:
         return []
@@ -122,6 +123,7 @@ def _finish(api: Api, version: int, correlation_id: int, value: Any) -> Pieces:
         return [head, *value]
     if isinstance(value, bytearray):
         return [head, value]  # encoded already
+    errors.of(api.key, value)
     return [head, _codec()[1](api.key, version, value)]
 
 

@@ -138,6 +138,8 @@ def _handled(api: Api, split: Split, request: Any, portions: list[list[Row]], ct
     answer: Any = None
     for reply in replies:
         part = (yield reply) if isinstance(reply, Deferred) else reply
+        if isinstance(part, MessageBase):
+            ctx.broker.errors.of(api.key, part)
         if answer is None:
             answer = part
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -14,8 +15,10 @@ from oncelog.broker.faults.engine import NeverHit
 from oncelog.broker.faults.rule import Rule as _Rule
 from oncelog.broker.settings.control import LOOPBACK, ControlEndpoint
 from oncelog.broker.testkit.clock import TestClock
+from oncelog.broker.testkit.in_turns import in_turns
 from oncelog.broker.testkit.life import Died, Life
-from oncelog.broker.testkit.observing import Record, outcomes_of, records_of, state_of
+from oncelog.broker.testkit.observing import Record, outcomes_of, records_of
+from oncelog.broker.testkit.state import state_pieces
 
 if TYPE_CHECKING:
     from oncelog.broker.control.server import ControlServer
@@ -105,7 +108,10 @@ class Broker:
         self._do(self._life.die(power=True))
 
     def reset(self) -> None:
-        """No topics, groups and transactions are left; clients are cut off and find the same address."""
+        """No topics, groups and transactions are left; clients are cut off and find the same address.
+
+        Raises PermissionError for a `data_dir` that held something at the first start, without `control.reset.enable`.
+        """
         self._do(self._life.reset())
 
     @property
@@ -135,8 +141,13 @@ class Broker:
         return self._control.console_url
 
     def state(self) -> dict[str, Any]:
-        """Topics with offsets and producers, groups with members and offsets, transactional ids; plain values, as JSON has them."""
-        return self._call(lambda: state_of(self._life.running))
+        """Topics with offsets and producers, groups with members and offsets, transactional ids (`state.py`)."""
+
+        async def told() -> str:
+            return "".join([text async for text in in_turns(state_pieces(self._life.running))])
+
+        state: dict[str, Any] = json.loads(self._do(told()))
+        return state
 
     def records(self, topic: str, isolation: str = "read_committed") -> list[Record]:
         """What a consumer would get, by partition and offset. Raises LookupError for a topic that is not there."""

@@ -86,6 +86,7 @@ class Controlled(ABC):
 
     def around(self, handler: Handles, context: BrokerContext) -> Handles:
         """What `lifecycle.Broker` is to put between connections and handlers."""
+        context.errors = self.counts.errors
         if self.inside is not None:
             handler = self.inside(handler, context)
         if self.watching is not None:

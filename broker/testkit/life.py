@@ -18,6 +18,7 @@ from oncelog.broker.settings.load import load
 from oncelog.broker.testkit.clock import TestClock
 from oncelog.broker.testkit.controlled import Controlled
 from oncelog.broker.testkit.loop_flusher import LoopFlusher
+from oncelog.broker.testkit.own_folder import OwnFolder
 from oncelog.storage.env import Env, OsFileSystem, SystemRandom
 from oncelog.storage.memory_fs import MemoryFileSystem, ProcessView
 
@@ -41,6 +42,7 @@ class Life(Controlled):
         super().__init__(clock, self._die_here)
         self.memory = MemoryFileSystem(clock.time_ms) if folder is None else None
         self._folder = IN_MEMORY if folder is None else folder
+        self._own: OwnFolder | None = None  # from the first start on, when it is no memory
         self._settings = {"listeners": "PLAINTEXT://127.0.0.1:0", **DEFAULTS, **settings}
         self._flusher: LoopFlusher | None = None
         self.journal = MemoryJournal()
@@ -53,6 +55,8 @@ class Life(Controlled):
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_all_but_death)
         disk: Any = ProcessView(self.memory) if self.memory is not None else OsFileSystem()
+        if self.memory is None and self._own is None:
+            self._own = OwnFolder(self._folder, allowed=self._config().server.control_reset)
         fs: Any = self.watched(disk)
         self._flusher = LoopFlusher(loop)
         env = Env(self.clock, SystemRandom(), fs)
@@ -109,16 +113,16 @@ class Life(Controlled):
             shutil.copytree(self._folder, folder, dirs_exist_ok=True)
 
     async def reset(self) -> None:
+        if self._own is not None:
+            self._own.check()
         self.drop()
         self.crash_points.disarm()
         self.faults.clear()
         self.journal.entries.clear()
         if self.memory is not None:
             self.memory.clear()
-        elif self._folder.exists():
-            import shutil
-
-            shutil.rmtree(self._folder)
+        if self._own is not None:
+            self._own.empty()
         await asyncio.sleep(0)
         await self.start()
 

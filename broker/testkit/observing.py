@@ -1,14 +1,13 @@
-"""What a test may see of a broker's inside, as plain values."""
+"""Records of a broker's logs, as consumers see them, and what became of each; all else is in `state.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from oncelog.broker.lifecycle import Broker
 from oncelog.protocol.control_records import parse_end_transaction_marker
 from oncelog.protocol.names import IsolationLevel, TopicPartition
-from oncelog.protocol.primitives import uuid_to_kafka
 from oncelog.protocol.records import BatchHeader, RecordHeader, iter_headers, iter_records
 from oncelog.storage.files.txn_index import AbortedTxn
 from oncelog.storage.log.log import Log
@@ -108,68 +107,3 @@ def _outcomes(log: Log, partition: int) -> list[tuple[Record, str]]:
                     unended.setdefault(header.producer_id, []).append(len(found))
                 found.append((record, "open" if header.is_transactional else "plain"))
     return found
-
-
-def state_of(broker: Broker) -> dict[str, Any]:
-    """Topics, groups, transactional ids; the internal topics are left out."""
-    return {
-        "topics": {each.name: _topic(broker, each.name) for each in broker.logs.topics.all() if not each.name.startswith("__")},
-        "groups": {each.group_id: _group(broker, each.group_id, each.kind, each.state) for each in broker.context.groups.listing.list()},
-        "transactions": {
-            each.transactional_id: _transaction(broker, each.transactional_id) for each in broker.context.transactions.list().transactions
-        },
-    }
-
-
-def _topic(broker: Broker, name: str) -> dict[str, Any]:
-    topic = broker.logs.topics.get(name)
-    assert topic is not None
-    partitions = [broker.logs.log(TopicPartition(name, partition)) for partition in range(topic.partitions)]
-    return {
-        "id": uuid_to_kafka(topic.topic_id),
-        "configs": dict(topic.configs),
-        "partitions": [
-            {
-                "log_start_offset": log.log_start_offset,
-                "last_stable_offset": log.last_stable_offset,
-                "high_watermark": log.high_watermark,
-                "log_end_offset": log.log_end_offset,
-                "offline": log.offline,
-                "producers": [
-                    {
-                        "producer_id": producer.producer_id,
-                        "producer_epoch": producer.epoch,
-                        "last_sequence": producer.last_sequence,
-                        "current_txn_start_offset": producer.current_txn_first_offset,
-                    }
-                    for producer in log.producers()
-                ],
-            }
-            for log in partitions
-            if log is not None
-        ],
-    }
-
-
-def _group(broker: Broker, group_id: str, kind: str, named: str) -> dict[str, Any]:
-    shard = broker.context.groups.runtime.shard_of(group_id)
-    group = shard.heartbeat_group(group_id) or shard.groups.get(group_id)
-    members = sorted(group.members) if group is not None else []
-    return {
-        "type": kind,
-        "state": named,
-        "members": members,
-        "offsets": {str(place): committed.offset for place, committed in sorted(shard.offsets.of(group_id).items())},
-    }
-
-
-def _transaction(broker: Broker, transactional_id: str) -> dict[str, Any]:
-    told = broker.context.transactions.describe(transactional_id)
-    return {
-        "state": told.state,
-        "producer_id": told.producer_id,
-        "producer_epoch": told.producer_epoch,
-        "timeout_ms": told.timeout_ms,
-        "start_ms": told.start_timestamp_ms,
-        "partitions": [str(partition) for partition in sorted(told.partitions)],
-    }

@@ -8,6 +8,7 @@ from typing import Any
 
 from oncelog.broker.fetching.sessions import FetchSessions
 from oncelog.broker.net.dispatch import ApiRegistry
+from oncelog.broker.net.error_counts import ErrorCounts
 from oncelog.broker.net.requests import RequestHandler
 from oncelog.coordinator.deferred import Deferred
 from oncelog.storage.log.stored_records import StoredRecords
@@ -24,6 +25,7 @@ class Broker:
         self.parts = SimpleNamespace(
             env=kit.env, logs=kit.manager, authorizer=None, turns=None, fetch_sessions=FetchSessions(5, kit.env.random)
         )
+        self.parts.errors = ErrorCounts()
         self.parts.config = SimpleNamespace(server=SimpleNamespace(fetch_max_bytes=5000))
         self.handler = RequestHandler(self.parts, ApiRegistry())  # type: ignore[arg-type]
         self.straight = straight

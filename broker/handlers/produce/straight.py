@@ -12,6 +12,7 @@ from oncelog.broker.auth.acls import AclOperation
 from oncelog.broker.handlers.produce.partition import refused
 from oncelog.broker.handlers.shared.topic_access import NamedPartition
 from oncelog.coordinator.deferred import Deferred
+from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.hot import LoneProduce, LoneProduceReader, PartitionProduceResponse
 from oncelog.protocol.hot.produce import FIRST_BY_TOPIC_ID
@@ -19,6 +20,7 @@ from oncelog.protocol.names import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from oncelog.broker.context import BrokerContext, ConnectionFacts
+    from oncelog.broker.net.error_counts import ErrorCounts
     from oncelog.coordinator.deferred import Reply
 
 _WRITE = AclOperation.WRITE  # bound once: in Python 3.11 each look into an enum is a function call
@@ -37,10 +39,11 @@ class _Target(NamedPartition):
 class _Durable(Deferred[bytes]):
     """The answer that waits for the disk; the log calls it."""
 
-    __slots__ = ("_answer", "_correlation_id", "_target")
+    __slots__ = ("_answer", "_correlation_id", "_errors", "_target")
 
-    def __init__(self, answer: bytes, correlation_id: int, target: LoneProduce) -> None:
+    def __init__(self, answer: bytes, correlation_id: int, target: LoneProduce, errors: ErrorCounts) -> None:
         super().__init__()
+        self._errors = errors
         self._answer = answer
         self._correlation_id = correlation_id
         self._target = target
@@ -49,6 +52,7 @@ class _Durable(Deferred[bytes]):
         if error is None:
             self.resolve(self._answer)
             return
+        self._errors.add(ApiKey.PRODUCE, error.code)
         told = PartitionProduceResponse(self._target.partition, error.code, error_message=error.message)
         self.resolve(self._target.refusal(self._correlation_id, told))
 
@@ -78,6 +82,7 @@ class StraightProduce:
         try:
             base_offset = log.plain.append(frame[start:stop], broker.env.clock.time_ms())
         except KafkaError as error:
+            broker.errors.add(ApiKey.PRODUCE, error.code)
             return lone.refusal(correlation_id, refused(lone.partition, log, error))
         if base_offset < 0:
             return None
@@ -85,7 +90,7 @@ class StraightProduce:
         end = log.log_end_offset
         if log.high_watermark >= end:
             return answer
-        durable = _Durable(answer, correlation_id, lone)
+        durable = _Durable(answer, correlation_id, lone, broker.errors)
         log.when_durable(end, durable)
         return durable
 

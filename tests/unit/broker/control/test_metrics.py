@@ -8,6 +8,7 @@ import pytest
 from oncelog.broker.control import metrics
 from oncelog.broker.control.counting import BOUNDS, Latencies
 from oncelog.broker.testkit import Broker
+from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 from support.txn_client import TV2, Client
 
@@ -79,6 +80,24 @@ def test_rules_and_their_hits() -> None:
         told = samples(text_of(broker))
         assert told["oncelog_fault_rules"] == 1
         assert told[f'oncelog_fault_rule_hits{{rule="{rule.id}",action="error"}}'] == 1
+
+
+def test_errors_by_api_and_who_was_fenced() -> None:
+    with Broker() as broker:
+        broker.create_topic("a", 2)
+        with Client(broker.bootstrap) as client:
+            old = client.init("t")
+            client.init("t")
+            assert client.end(TV2, "t", old, True)[0] is ErrorCode.PRODUCER_FENCED
+            code = client.produce(TV2, "t", old, 0, PLACE, b"x")
+        told = samples(text_of(broker))
+        assert told['oncelog_errors_total{api="EndTxn",error="PRODUCER_FENCED"}'] == 1
+        assert told[f'oncelog_errors_total{{api="Produce",error="{code.name}"}}'] == 1
+        assert told['oncelog_fenced_total{api="Produce"}'] == 1
+        assert told['oncelog_fenced_total{api="EndTxn"}'] == 1
+        assert not any("NONE" in name for name in told)
+        broker.restart()
+        assert samples(text_of(broker))['oncelog_fenced_total{api="EndTxn"}'] == 1
 
 
 def test_while_it_is_down_only_that_is_told_and_what_outlasts_it() -> None:

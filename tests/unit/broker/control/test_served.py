@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from oncelog.broker.control.served import LEFT_ALONE, ServedBroker, controlled
+from oncelog.broker.control.served import ServedBroker, controlled
 from oncelog.broker.process.file_limits import shares
 from oncelog.broker.settings.control import LOOPBACK, ControlEndpoint
 from oncelog.broker.settings.load import load
 from oncelog.broker.testkit.clock import TestClock
+from oncelog.broker.testkit.own_folder import LEFT_ALONE
 
 pytestmark = pytest.mark.unit
 SETTINGS = {

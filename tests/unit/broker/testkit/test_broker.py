@@ -106,6 +106,22 @@ def test_a_folder_keeps_the_data(tmp_path: Path) -> None:
         broker.crash()
     with Broker(data_dir=tmp_path / "data") as broker:
         assert values(broker) == [b"1"]
+
+
+def test_a_reset_empties_what_the_broker_made_and_nothing_else(tmp_path: Path) -> None:
+    with Broker(data_dir=tmp_path / "data") as broker:
+        broker.create_topic("a")
+        broker.reset()
+        assert broker.state()["topics"] == {}
+        broker.create_topic("b")
+    with Broker(data_dir=tmp_path / "data") as broker:
+        with pytest.raises(PermissionError, match=r"control\.reset\.enable"):
+            broker.reset()
+        broker.restart()
+        with pytest.raises(PermissionError):
+            broker.reset()
+        assert broker.state()["topics"].keys() == {"b"}
+    with Broker({"control.reset.enable": True}, tmp_path / "data") as broker:
         broker.reset()
         assert broker.state()["topics"] == {}
 

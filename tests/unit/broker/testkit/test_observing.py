@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from oncelog.broker.testkit.observing import records_of, state_of
-from oncelog.protocol.api_keys import ApiKey
+from oncelog.broker.testkit.observing import outcomes_of, records_of
 from support.whole_broker import WholeBroker
 
 pytestmark = pytest.mark.unit
@@ -33,23 +32,8 @@ def test_aborted_records_are_left_out_and_others_between_them_are_not(broker: Wh
     assert len(records_of(broker.broker, "a", "read_uncommitted")) == 9
 
 
-def test_what_is_open_is_not_read_but_seen(broker: WholeBroker) -> None:
+def test_what_is_open_is_not_read_but_told(broker: WholeBroker) -> None:
     broker.append("a", b"before")
     broker.append("a", b"open", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
     assert [record.value for record in records_of(broker.broker, "a", "read_committed")] == [b"before"]
-    (first, second) = state_of(broker.broker)["topics"]["a"]["partitions"]
-    assert (first["last_stable_offset"], first["high_watermark"]) == (1, 2)
-    assert first["producers"] == [{"producer_id": 7, "producer_epoch": 0, "last_sequence": 0, "current_txn_start_offset": 1}]
-    assert second["producers"] == []
-
-
-def test_groups_and_transactional_ids(broker: WholeBroker) -> None:
-    partitions = [{"partition_index": 1, "committed_offset": 5, "committed_leader_epoch": -1, "committed_metadata": ""}]
-    topics = [{"name": "a", "partitions": partitions}]
-    broker.ask(ApiKey.OFFSET_COMMIT, 8, group_id="g", generation_id_or_member_epoch=-1, member_id="", group_instance_id=None, topics=topics)
-    asked = {"transactional_id": "t", "transaction_timeout_ms": 5000, "producer_id": -1, "producer_epoch": -1}
-    pair = broker.ask(ApiKey.INIT_PRODUCER_ID, 4, **asked)
-    state = state_of(broker.broker)
-    assert state["groups"] == {"g": {"type": "classic", "state": "Empty", "members": [], "offsets": {"a-1": 5}}}
-    told = state["transactions"]["t"]
-    assert (told["state"], told["producer_id"], told["timeout_ms"], told["partitions"]) == ("Empty", pair.producer_id, 5000, [])
+    assert [(record.value, told) for record, told in outcomes_of(broker.broker, "a")] == [(b"before", "plain"), (b"open", "open")]
