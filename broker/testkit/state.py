@@ -12,19 +12,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from oncelog.broker.lifecycle import Broker
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.primitives import uuid_to_kafka
 from oncelog.storage.log.log import Log
-
-
-def state_of(broker: Broker) -> dict[str, Any]:
-    """All of it at once."""
-    told: dict[str, Any] = json.loads("".join(state_pieces(broker)))
-    return told
 
 
 def state_pieces(broker: Broker) -> Iterator[str]:

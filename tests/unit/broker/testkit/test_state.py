@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from oncelog.broker.testkit.state import state_of, state_pieces
+from oncelog.broker.lifecycle import Broker
+from oncelog.broker.testkit.state import state_pieces
 from oncelog.protocol.api_keys import ApiKey
 from support.whole_broker import WholeBroker
 
@@ -18,6 +20,11 @@ def broker() -> Iterator[WholeBroker]:
     made = WholeBroker({"a": 2})
     yield made
     made.close()
+
+
+def state_of(broker: Broker) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads("".join(state_pieces(broker)))
+    return told
 
 
 def init(broker: WholeBroker, id: str) -> int:
