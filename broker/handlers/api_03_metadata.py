@@ -26,7 +26,7 @@ from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.hot.metadata import pack_metadata_topic, splice_metadata_topics
-from oncelog.protocol.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
+from oncelog.protocol.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, SHARE_GROUP_STATE
 from oncelog.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
@@ -186,13 +186,23 @@ def _make(name: str, ctx: RequestContext, making: Settling) -> ErrorCode:
     logs = ctx.broker.logs
     try:
         if name in INTERNAL_TOPICS:
-            (ctx.broker.groups if name == CONSUMER_OFFSETS else ctx.broker.transactions).runtime.ensure_topic()
+            _make_internal(name, ctx)
         elif not logs.has_name(name):  # else another request is at it
             check_new_topic(name, logs)
             making.start(name, partial(logs.begin_create_topic, name, ctx.broker.config.server.num_partitions, {}))
     except KafkaError as error:
         return error.code
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _make_internal(name: str, ctx: RequestContext) -> None:
+    """Raises KafkaError."""
+    if name == CONSUMER_OFFSETS:
+        ctx.broker.groups.runtime.ensure_topic()
+    elif name == SHARE_GROUP_STATE:
+        ctx.broker.persister.runtime.ensure_topic()
+    else:
+        ctx.broker.transactions.runtime.ensure_topic()
 
 
 def _refused(

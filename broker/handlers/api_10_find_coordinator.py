@@ -1,14 +1,16 @@
 """FindCoordinator (10), v0-6.
 
-Who coordinates a group (0), a transactional id (1) or a share group (2, from v6): always this broker. v1: key type, error text. v3:
-flexible. v4: several keys. v5: 120 may be answered. The internal topic is made on the way, so that Kafka's tools find it.
+Who coordinates a group (0), a transactional id (1) or a share partition (2, from v6, named `group:topic id:partition`): always this
+broker. v1: key type, error text. v3: flexible. v4: several keys. v5: 120 may be answered. The internal topic is made on the way, so that
+Kafka's tools find it.
 """
 
 from __future__ import annotations
 
-from oncelog.broker.auth.acls import AclOperation, ResourceType
+from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
 from oncelog.broker.context import RequestContext
 from oncelog.broker.net.dispatch import api
+from oncelog.coordinator.share.state import is_coordinator_key
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
@@ -48,7 +50,11 @@ def _refusal(key_type: int, key: str, ctx: RequestContext) -> tuple[ErrorCode, s
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "Transactional Id authorization failed."
         ensure_topic = ctx.broker.transactions.runtime.ensure_topic
     elif key_type == SHARE and ctx.api_version >= _SHARE_VERSION:
-        return ErrorCode.INVALID_REQUEST, "Share groups are not served by this broker."
+        if not ctx.authorize(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
+            return ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."
+        if not is_coordinator_key(key):
+            return ErrorCode.INVALID_REQUEST, ""
+        ensure_topic = ctx.broker.persister.runtime.ensure_topic
     else:
         return ErrorCode.INVALID_REQUEST, f"Unknown coordinator type {key_type}"
     try:

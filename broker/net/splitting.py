@@ -40,6 +40,8 @@ class Split(NamedTuple):
 
 _TOPICS = Split(("topics", "partitions"), ("topics", "partitions"), 100)
 _WHOLE = Split((), (), 1 << 30)  # its handler takes its own turns
+_SHARE_STATES = Split(("topics", "partitions"), ("results", "partitions"), 50)
+_BATCHES = Split(("topics", "partitions"), ("results", "partitions"), 1)  # of which one may have thousands
 _RESOURCES = Split(("resources",), ("responses",), 50)
 
 SPLITS: Final[dict[ApiKey, Split]] = {
@@ -71,6 +73,11 @@ SPLITS: Final[dict[ApiKey, Split]] = {
     ApiKey.ALTER_CLIENT_QUOTAS: _WHOLE,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _WHOLE,
     ApiKey.DESCRIBE_PRODUCERS: Split(("topics", "partition_indexes"), ("topics", "partitions")),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: _SHARE_STATES,
+    ApiKey.READ_SHARE_GROUP_STATE: _BATCHES,
+    ApiKey.WRITE_SHARE_GROUP_STATE: _BATCHES,
+    ApiKey.DELETE_SHARE_GROUP_STATE: _SHARE_STATES,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _SHARE_STATES,
     ApiKey.DESCRIBE_TRANSACTIONS: Split(("transactional_ids",), ("transaction_states",)),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Split(("group_ids",), ("groups",)),
 }

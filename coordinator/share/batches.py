@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from oncelog.protocol.internal.share_state import StateBatch
@@ -23,7 +24,7 @@ def merged(known: Batches, new: Sequence[StateBatch], start_offset: int) -> Batc
         return fresh or known
     low = bisect_left(known, fresh[0].first_offset - 1, key=_last)
     high = bisect_left(known, fresh[-1].last_offset + 2, lo=low, key=_first)
-    return known[:low] + _overlaid(known[low:high], fresh) + known[high:]
+    return known[:low] + _laid_over(known[low:high] + fresh) + known[high:]
 
 
 def pruned(batches: Batches, start_offset: int) -> Batches:
@@ -38,54 +39,46 @@ def pruned(batches: Batches, start_offset: int) -> Batches:
 
 def sorted_apart(batches: Sequence[StateBatch]) -> Batches:
     """The same without overlaps, in order, neighbours that say the same joined."""
-    if all(
+    return tuple(batches) if _is_apart(batches) else _laid_over(batches)
+
+
+def _is_apart(batches: Sequence[StateBatch]) -> bool:
+    return all(
         one.last_offset + 1 < other.first_offset or (one.last_offset < other.first_offset and one[2:] != other[2:])
         for one, other in pairwise(batches)
-    ):
-        return tuple(batches)
-    half = len(batches) // 2
-    return _overlaid(sorted_apart(batches[:half]), sorted_apart(batches[half:]))
+    )
 
 
-def _overlaid(one: Batches, other: Batches) -> Batches:
-    """Both sorted and apart; so is what comes of them."""
+def _laid_over(batches: Sequence[StateBatch]) -> Batches:
+    """Goes through the offsets once, with those that cover them on a heap, the weightiest on top."""
+    ordered = sorted(batches)
+    count = len(ordered)
     out: list[StateBatch] = []
-    ones, others = iter(one), iter(other)
-    a, b = next(ones, None), next(others, None)
-    while a is not None and b is not None:
-        if a.first_offset > b.first_offset:
-            a, b, ones, others = b, a, others, ones
-        if a.first_offset < b.first_offset:  # alone up to there
-            end = min(a.last_offset, b.first_offset - 1)
-            winner = a
-        else:
-            end = min(a.last_offset, b.last_offset)
-            winner = max(a, b, key=_weight)
-            b = _behind(b, end) or next(others, None)
-        _append(out, StateBatch(a.first_offset, end, *winner[2:]))
-        a = _behind(a, end) or next(ones, None)
-    for rest, last in ((ones, a), (others, b)):
-        if last is not None:
-            _append(out, last)
-            for batch in rest:
-                _append(out, batch)
+    covering: list[tuple[int, int, int]] = []  # what weighs, negated; last offset
+    following, at = 0, ordered[0].first_offset
+    while covering or following < count:
+        if not covering and ordered[following].first_offset > at:
+            at = ordered[following].first_offset
+        while following < count and ordered[following].first_offset <= at:
+            _, last, state, deliveries = ordered[following]
+            heappush(covering, (-deliveries, -state, last))
+            following += 1
+        weight, state, last = covering[0]
+        if last < at:
+            heappop(covering)
+            continue
+        end = last if following == count else min(last, ordered[following].first_offset - 1)
+        _append(out, at, end, -state, -weight)
+        at = end + 1
     return tuple(out)
 
 
-def _append(out: list[StateBatch], batch: StateBatch) -> None:
-    if out and out[-1].last_offset + 1 == batch.first_offset and out[-1][2:] == batch[2:]:
-        out[-1] = out[-1]._replace(last_offset=batch.last_offset)
+def _append(out: list[StateBatch], first: int, last: int, state: int, deliveries: int) -> None:
+    before = out[-1] if out else None
+    if before is not None and before.last_offset + 1 == first and before.delivery_state == state and before.delivery_count == deliveries:
+        out[-1] = StateBatch(before.first_offset, last, state, deliveries)
     else:
-        out.append(batch)
-
-
-def _behind(batch: StateBatch, end: int) -> StateBatch | None:
-    """The part above `end`."""
-    return batch._replace(first_offset=end + 1) if batch.last_offset > end else None
-
-
-def _weight(batch: StateBatch) -> tuple[int, int]:
-    return batch.delivery_count, batch.delivery_state
+        out.append(StateBatch(first, last, state, deliveries))
 
 
 def _first(batch: StateBatch) -> int:

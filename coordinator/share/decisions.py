@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from oncelog.coordinator.result import CoordinatorRecord, Result
-from oncelog.coordinator.share.batches import merged
+from oncelog.coordinator.share.batches import merged, pruned
 from oncelog.coordinator.share.state import (
     NOT_SET,
     Asked,
@@ -27,7 +27,8 @@ from oncelog.protocol.internal.share_state import (
     StateBatch,
 )
 
-MOST_BATCHES = 10_000  # of one write: a record of so many is laid over what is known in some ten milliseconds
+MOST_BATCHES = 10_000  # of one write, as many as records may be in flight; laying them over what is known takes some 20 ms
+MOST_KNOWN = 2 * MOST_BATCHES  # with it; a snapshot of so many is still one record
 _NONE, _GONE = ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -87,10 +88,10 @@ def write(known: Known, change: Change, per_snapshot: int, now_ms: int) -> Resul
     error = verdict(Asked.WRITE, known.state, leader_epoch=change.leader_epoch, state_epoch=change.state_epoch).error
     if error or not known.exists:
         return Result(error or _GONE)
-    if len(change.batches) > MOST_BATCHES:
-        return Result(ErrorCode.UNKNOWN_SERVER_ERROR)
     state = known.state
     assert state is not None
+    if len(change.batches) > MOST_BATCHES or len(pruned(state.batches, change.start_offset)) + len(change.batches) > MOST_KNOWN:
+        return Result(ErrorCode.UNKNOWN_SERVER_ERROR)
     return Result(_NONE, (_changed(known.key, state, change, state.leader_epoch, per_snapshot, now_ms),))
 
 

@@ -54,9 +54,11 @@ class SharePersister:
         """Have `listener(deadline_ms)` called when something is to be done before everything else that is scheduled."""
         self.runtime.timers.on_earlier = listener
 
-    def on_topic_deleted(self, _name: str) -> None:
-        """What is known of its partitions is forgotten."""
-        if not self.runtime.loading:
+    def on_topic_deleted(self, name: str) -> None:
+        """What is known of its partitions is forgotten; with our own topic, which an administrator may delete, everything."""
+        if name == SHARE_GROUP_STATE:
+            self.runtime.load()
+        elif not self.runtime.loading:
             self._upkeep.sweep()
 
     def exists(self, key: SharePartitionKey) -> bool:

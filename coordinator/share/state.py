@@ -6,6 +6,7 @@ topic partition; the first read of a new leader fences reads and writes of the o
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import dataclass
 from enum import Enum
@@ -13,9 +14,10 @@ from typing import NamedTuple
 
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.internal.share_state import NO_COUNT, StateBatch
-from oncelog.protocol.primitives import uuid_to_kafka
+from oncelog.protocol.primitives import uuid_from_kafka, uuid_to_kafka
 
 NOT_SET = -1  # a start offset that the group's reset strategy will decide; an epoch that is not to be compared
+_NUMBER = re.compile(r"[+-]?\d{1,10}")
 _E = ErrorCode
 
 
@@ -30,6 +32,16 @@ class SharePartitionKey(NamedTuple):
     def coordinator_key(self) -> str:
         """How FindCoordinator names it; its hash is the partition of `__share_group_state` that has its records."""
         return f"{self.group_id}:{uuid_to_kafka(self.topic_id)}:{self.partition}"
+
+
+def is_coordinator_key(text: str) -> bool:
+    """Is that a `coordinator_key` (Kafka's `SharePartitionKey.validate`)?"""
+    group_id, topic_id, partition = ("", "", *text.rsplit(":", 2))[-3:]
+    try:
+        uuid_from_kafka(topic_id)
+    except ValueError:
+        return False
+    return bool(group_id.strip()) and _NUMBER.fullmatch(partition) is not None and -(2**31) <= int(partition) < 2**31
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from oncelog.protocol.primitives import Buffer, unsigned_varint
 
 NO_COUNT: Final = -1  # of `delivery_complete_count`: nobody has told it
 
-_BATCH: Final = Struct(">qqbhB")  # first, last, state, count; and how many tagged fields
+_BATCH: Final = Struct(">qqbh")  # first, last, state, count
+_TAGGED_BATCH: Final = Struct(">qqbhB")  # and how many tagged fields
 _SNAPSHOT: Final = Struct(">hiiiqqq")  # version, the three epochs, start offset, when made, when written
 _UPDATE: Final = Struct(">hiiq")  # version, snapshot epoch, leader epoch, start offset
 
@@ -121,7 +122,7 @@ def _encoded_key(version: int, key: ShareStateKey) -> bytes:
 
 
 def _encoded_batches(batches: tuple[StateBatch, ...]) -> bytes:
-    pack = _BATCH.pack
+    pack = _TAGGED_BATCH.pack
     return unsigned_varint(len(batches) + 1) + b"".join([pack(*batch, 0) for batch in batches])
 
 
@@ -131,7 +132,7 @@ def _encoded_count(count: int) -> bytes:
 
 def _batches_and_count(fields: FieldReader) -> tuple[tuple[StateBatch, ...], int]:
     def batch() -> StateBatch:
-        read = StateBatch(fields.int64(), fields.int64(), fields.int8(), fields.int16())
+        read = StateBatch(*fields.fixed(_BATCH))
         fields.raw_tags()
         return read
 

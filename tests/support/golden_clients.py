@@ -113,8 +113,7 @@ class ClientReplay:
             self.setup.prepare(self)
         for position, entry in enumerate(self.entries):
             self.collect(entry["conn"])
-            if entry["n"] in self.setup.before:
-                self.setup.before[entry["n"]](self)
+            self.before(entry["n"])
             if self.parks(position, entry):
                 self.send(self.connection(entry["conn"]), entry)
                 self.waiting[entry["conn"]] = entry
@@ -122,6 +121,11 @@ class ClientReplay:
                 self.play(self.connection(entry["conn"]), entry)
         for label in list(self.waiting):
             self.collect(label)
+
+    def before(self, number: int) -> None:
+        """What is done before an entry on other connections."""
+        if number in self.setup.before:
+            self.setup.before[number](self)
 
     def collect(self, label: str) -> None:
         """Read the answer that a connection still waits for."""
@@ -268,7 +272,7 @@ class ClientReplay:
         assert frame[:4] == bytes.fromhex(entry["request_hex"])[4:8], f"{self.where(entry)}: answers came out of order"
         seen = plain(self.decoded(entry, frame))
         self.learn(entry["response"], seen)
-        vary = {tuple(path.split(".")[1:]) for path in entry["vary"] if path.startswith("response.")}
+        vary = {tuple(path.split(".")[1:]) for path in entry.get("vary", ()) if path.startswith("response.")}
         expected = stripped(own_part(entry, self.renamed(entry["response"]), self.prefix), (), vary)
         found = stripped(own_part(entry, seen, self.prefix), (), vary)
         if self.ours and entry["n"] in self.setup.ours_differs:

@@ -41,7 +41,7 @@ LISTS_ALL = {
     "Metadata": ("topics", "topics", "name"),
 }
 # share groups, their state, streams groups: oncelog does not offer them, as every client can read from ApiVersions
-NOT_OFFERED = frozenset({76, 77, 78, 79, *range(83, 93)})
+NOT_OFFERED = frozenset({76, 77, 78, 79, *range(88, 93)})
 NO_FEATURES = frozenset({"kraft.version", "share.version", "streams.version"})
 BROKER_RESOURCES = (4, 8)
 NO_UUID = "00000000-0000-0000-0000-000000000000"

@@ -213,7 +213,7 @@ K07_MEMBER, K08_MEMBER = "FngeoNq-WiyJvhf0Zpud4g", "qDXHYtBEVTW9zWQctd82Nw"
 SETUP: dict[str, Setup] = {
     "A02": Setup(topics={"a02": 2}, prepare=seed("a02", 1, size_bytes=170)),
     "A03": Setup(topics={"a03": 1}, prepare=idempotent_batch("a03", 888001, 3, 2)),
-    "C03": Setup(ours_differs={9: "no share groups here: 42, where Kafka starts to make their topic"}),
+    "C03": Setup(ours_differs={9: "the topic of share partitions is made at once: 0, where Kafka begins to make it"}),
     "D01": Setup(configs={"d01": {"retention.ms": "1000"}}),
     "E01": Setup(topics={"e01": 1, "e01-empty": 1}, prepare=seed("e01", 3)),
     "F03": seeded("f03", 4),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oncelog.protocol.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE, IsolationLevel, TopicPartition
+from oncelog.protocol.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, SHARE_GROUP_STATE, TRANSACTION_STATE, IsolationLevel, TopicPartition
 from oncelog.storage.audit.raw_directory import split_partition_name
 
 
@@ -17,5 +17,5 @@ def test_partitions_sort_by_number_and_not_by_text() -> None:
 
 
 def test_what_the_broker_keeps_for_itself() -> None:
-    assert {CONSUMER_OFFSETS, TRANSACTION_STATE} == INTERNAL_TOPICS
+    assert {CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE} == INTERNAL_TOPICS
     assert [level.value for level in IsolationLevel] == [0, 1]

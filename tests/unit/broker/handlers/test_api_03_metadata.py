@@ -92,11 +92,11 @@ def test_with_the_default_number_of_partitions(wholes: Callable[..., WholeBroker
     assert told(ask(whole, 9, "fresh")) == [("fresh", 0, 3)]
 
 
-@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
-def test_internal_topics_are_made_as_their_coordinators_do(whole: WholeBroker, name: str) -> None:
+@pytest.mark.parametrize(("name", "partitions"), [("__consumer_offsets", 2), ("__transaction_state", 2), ("__share_group_state", 50)])
+def test_internal_topics_are_made_as_their_coordinators_do(whole: WholeBroker, name: str, partitions: int) -> None:
     ask(whole, 9, name, make=True)
     answer = ask(whole, 9, name)
-    assert (told(answer), answer.topics[0].is_internal) == ([(name, 0, 2)], True)
+    assert (told(answer), answer.topics[0].is_internal) == ([(name, 0, partitions)], True)
 
 
 def test_names_that_collide_are_not_made(whole: WholeBroker) -> None:

@@ -8,10 +8,11 @@ import pytest
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
-from support.whole_broker import WholeBroker
+from support.whole_broker import CLUSTER, WholeBroker
 
 pytestmark = pytest.mark.unit
 GROUP, TRANSACTION, SHARE = 0, 1, 2
+SOME_ID = "XtFasoYATieU9Xv_JK0Pqw"
 
 
 def find(whole: WholeBroker, version: int, key_type: int, *keys: str) -> Any:
@@ -60,13 +61,31 @@ def test_who_may_not_describe_is_told_so(whole: WholeBroker, key_type: int, kind
     assert find(whole, 3, 1 - key_type, "a").error_code == ErrorCode.NONE  # the other kind of key of that name
 
 
-@pytest.mark.parametrize(("version", "key_type"), [(1, SHARE), (5, SHARE), (6, SHARE), (6, 3), (6, -1)])
+@pytest.mark.parametrize(("version", "key_type"), [(1, SHARE), (5, SHARE), (6, 3), (6, -1)])
 def test_key_types_that_are_not_served(whole: WholeBroker, version: int, key_type: int) -> None:
     found = find(whole, version, key_type, "a")
     answer = found[0] if version >= 4 else found
-    unknown = f"Unknown coordinator type {key_type}"
-    text = "Share groups are not served by this broker." if (version, key_type) == (6, SHARE) else unknown
-    assert (answer.error_code, answer.node_id, answer.error_message) == (ErrorCode.INVALID_REQUEST, -1, text)
+    assert (answer.error_code, answer.node_id, answer.error_message) == (
+        ErrorCode.INVALID_REQUEST,
+        -1,
+        f"Unknown coordinator type {key_type}",
+    )
+
+
+def test_a_share_partition_is_named_by_group_topic_id_and_partition(whole: WholeBroker) -> None:
+    fine, several = f"g:{SOME_ID}:0", f"g:with:colons:{SOME_ID}:7"
+    wrong = ("just-a-group", "g:not/an uuid:0", f"g:{SOME_ID}:x", f" :{SOME_ID}:0", f"g:{SOME_ID}:2147483648")
+    told = {found.key: (found.error_code, found.port) for found in find(whole, 6, SHARE, fine, several, *wrong)}
+    assert told == {fine: (0, 9092), several: (0, 9092), **dict.fromkeys(wrong, (ErrorCode.INVALID_REQUEST, -1))}
+    topic = whole.logs.topics.get("__share_group_state")
+    assert topic is not None
+    assert topic.partitions == 50
+
+
+def test_share_partitions_are_for_brokers_and_administrators(whole: WholeBroker) -> None:
+    whole.deny(AclOperation.CLUSTER_ACTION, *CLUSTER)
+    assert find(whole, 6, SHARE, f"g:{SOME_ID}:0")[0].error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert whole.logs.topics.get("__share_group_state") is None
 
 
 def test_a_topic_that_cannot_be_made(whole: WholeBroker) -> None:

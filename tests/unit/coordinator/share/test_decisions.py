@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 import pytest
 from oncelog.coordinator.share.decisions import (
     MOST_BATCHES,
+    MOST_KNOWN,
     Change,
     Known,
     cold_snapshot,
@@ -94,6 +96,14 @@ def test_a_write_of_too_many_batches_is_refused_before_anything_is_done_with_the
     many = tuple(batch(2 * n, 2 * n) for n in range(MOST_BATCHES + 1))
     assert write(KNOWN, Change(4, 2, 0, 0, many), 500, NOW) == (ErrorCode.UNKNOWN_SERVER_ERROR, (), ())
     assert write(KNOWN, Change(4, 2, 0, 0, many[:-1]), 500, NOW).response is ErrorCode.NONE
+
+
+def test_what_is_known_does_not_grow_beyond_what_a_snapshot_can_hold() -> None:
+    full = replace(STATE, batches=tuple(batch(2 * n, 2 * n) for n in range(MOST_KNOWN)))
+    one_more = Change(4, 2, -1, 0, (batch(0, 0, ACKNOWLEDGED),))
+    assert write(KNOWN._replace(state=full), one_more, 500, NOW) == (ErrorCode.UNKNOWN_SERVER_ERROR, (), ())
+    room = one_more._replace(start_offset=1)
+    assert write(KNOWN._replace(state=full), room, 500, NOW).response is ErrorCode.NONE
 
 
 def test_an_end_is_written_under_the_key_of_a_snapshot_and_only_once() -> None:

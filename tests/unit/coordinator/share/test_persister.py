@@ -128,6 +128,17 @@ def test_until_everything_is_read_nothing_is_said(bench: ShareBench) -> None:
     bench.persister.on_topic_deleted("orders")
 
 
+def test_with_its_topic_everything_is_forgotten_and_goes_on_anew(bench: ShareBench) -> None:
+    key = bench.key()
+    bench.initialize(key, 7)
+    bench.logs.delete_topic(SHARE_GROUP_STATE)
+    bench.persister.on_topic_deleted(SHARE_GROUP_STATE)
+    assert bench.summary(key) == StateSummary()
+    bench.advance(300_000)
+    assert bench.initialize(key, 0, 3) is _E.NONE
+    assert bench.restart().read(key) == PersistedState(0, 3, 0, ())
+
+
 @pytest.mark.parametrize("writes", range(0, 40, 3))
 def test_a_kill_loses_nothing_that_was_answered(writes: int) -> None:
     """After any number of writes: what is there is what was answered, or one step further."""
