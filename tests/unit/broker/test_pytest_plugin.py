@@ -201,16 +201,14 @@ def test_a_run_without_brokers_is_as_ever(tmp_path: Path) -> None:
 
 
 def test_workers_of_xdist_have_brokers_of_their_own(tmp_path: Path) -> None:
-    pytest.importorskip("xdist")
     source = "import pytest\n@pytest.mark.parametrize('n', range(6))\ndef test_it(oncelog_session, oncelog_topic, n):\n    assert n < 5\n"
     run = Run(tmp_path, source, "-n", "2")
     assert run.counts() == {"passed": 5, "failed": 1}, run.text
     assert "- oncelog_session -" in run.text
 
 
-@pytest.mark.parametrize(("module", "marker"), [("pytest_asyncio", "asyncio"), ("anyio", "anyio")])
-def test_asynchronous_tests(tmp_path: Path, module: str, marker: str) -> None:
-    pytest.importorskip(module)
+@pytest.mark.parametrize("marker", ["asyncio", "anyio"])
+def test_asynchronous_tests(tmp_path: Path, marker: str) -> None:
     source = f"""
 import asyncio
 import pytest
