@@ -11,6 +11,7 @@ from oncelog.broker.commands.client.cluster import TRANSACTION, Cluster, check
 from oncelog.broker.commands.client.numbers import Int16, Int32, Int64, SignedInt64
 from oncelog.broker.commands.client.options import DEFAULT, Connection
 from oncelog.broker.commands.client.output import USAGE, done, fail, show
+from oncelog.broker.commands.client.transactions import describe_producers, listed, write_abort
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
@@ -54,8 +55,6 @@ HANGING_COLUMNS = [
 ]
 _PARTITIONS_A_REQUEST = 500
 _MS_A_MINUTE = 60_000
-# the same that Kafka's own tool retries: another leader, or one that comes in a moment
-_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER})
 
 
 @app.command(name="list")
@@ -97,7 +96,7 @@ def list_transactions(
                 "TransactionState": each.transaction_state,
             }
             for node in cluster.nodes()
-            for each in _listed(cluster, node.node_id, request)
+            for each in listed(cluster, node.node_id, request)
         ]
     show(rows, LIST_COLUMNS, connection.format, nothing="no transactional ids")
 
@@ -176,7 +175,7 @@ def abort(
         question = f"Abort the transaction of producer {producer_id} epoch {producer_epoch} on {topic}-{partition}? [y/N] "
         if not yes and input(question).strip().lower() not in ("y", "yes"):
             fail("nothing done")
-        cluster.until_ready(lambda: _write_abort(cluster, topic, partition, producer_id, producer_epoch, max(coordinator_epoch, 0)))
+        cluster.until_ready(lambda: write_abort(cluster, topic, partition, producer_id, producer_epoch, max(coordinator_epoch, 0)))
     done(
         f"aborted the transaction of producer {producer_id} on {topic}-{partition}",
         connection.format,
@@ -185,17 +184,6 @@ def abort(
         producer_id=producer_id,
         producer_epoch=producer_epoch,
     )
-
-
-def _listed(cluster: Cluster, node_id: int, request: messages.ListTransactionsRequest) -> list[ListedTransaction]:
-    def ask() -> list[ListedTransaction]:
-        answer = cluster.node(node_id).send(ApiKey.LIST_TRANSACTIONS, request)
-        check(answer.error_code, about=f"transactions of broker {node_id}")
-        if answer.unknown_state_filters:
-            fail(f"no such state: {', '.join(answer.unknown_state_filters)}", USAGE)
-        return answer.transaction_states
-
-    return cluster.until_ready(ask)
 
 
 def _description(cluster: Cluster, transactional_id: str) -> dict[str, Any]:
@@ -224,26 +212,11 @@ def _description(cluster: Cluster, transactional_id: str) -> dict[str, Any]:
     }
 
 
-def _describe_producers(cluster: Cluster, node_id: int, partitions: list[tuple[str, int]]) -> Iterator[tuple[str, int, ProducerState]]:
-    from oncelog.protocol import messages
-
-    topics: dict[str, list[int]] = {}
-    for name, index in partitions:
-        topics.setdefault(name, []).append(index)
-    asked = [messages.DescribeProducersRequest.TopicRequest(name=name, partition_indexes=indexes) for name, indexes in topics.items()]
-    answer = cluster.node(node_id).send(ApiKey.DESCRIBE_PRODUCERS, messages.DescribeProducersRequest(topics=asked))
-    for topic in answer.topics:
-        for partition in topic.partitions:
-            check(partition.error_code, partition.error_message, about=f"producers of {topic.name}-{partition.partition_index}")
-            for producer in partition.active_producers:
-                yield topic.name, partition.partition_index, producer
-
-
 def _producers_of(cluster: Cluster, topic: str, partition: int) -> list[ProducerState]:
     leader_id = cluster.leaders([topic]).get((topic, partition))
     if leader_id is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic} has no partition {partition}")
-    return [producer for _, _, producer in _describe_producers(cluster, leader_id, [(topic, partition)])]
+    return [producer for _, _, producer in describe_producers(cluster, leader_id, [(topic, partition)])]
 
 
 def _producer_row(producer: ProducerState) -> dict[str, Any]:
@@ -264,7 +237,7 @@ def _open_transactions(cluster: Cluster, topics: list[str] | None, now_ms: int) 
     for leader_id, partitions in by_leader.items():
         for first in range(0, len(partitions), _PARTITIONS_A_REQUEST):
             lot = partitions[first : first + _PARTITIONS_A_REQUEST]
-            for topic, partition, producer in _describe_producers(cluster, leader_id, lot):
+            for topic, partition, producer in describe_producers(cluster, leader_id, lot):
                 if producer.current_txn_start_offset >= 0:
                     yield {
                         "Topic": topic,
@@ -285,7 +258,7 @@ def _without_owner(cluster: Cluster, suspects: list[dict[str, Any]]) -> list[dic
     if not suspects:
         return []
     request = messages.ListTransactionsRequest(producer_id_filters=sorted({row["ProducerId"] for row in suspects}))
-    owners = {each.producer_id: each.transactional_id for node in cluster.nodes() for each in _listed(cluster, node.node_id, request)}
+    owners = {each.producer_id: each.transactional_id for node in cluster.nodes() for each in listed(cluster, node.node_id, request)}
     partitions: dict[str, list[str]] = {}
     for id in set(owners.values()):
         try:
@@ -301,21 +274,3 @@ def _starting_at(cluster: Cluster, topic: str, partition: int, start_offset: int
     if not found:
         fail(f"{topic}-{partition} has no open transaction that starts at offset {start_offset}")
     return found[0].producer_id, found[0].producer_epoch, found[0].coordinator_epoch
-
-
-def _write_abort(cluster: Cluster, topic: str, partition: int, producer_id: int, producer_epoch: int, coordinator_epoch: int) -> None:
-    from oncelog.protocol import messages
-
-    kind = messages.WriteTxnMarkersRequest.WritableTxnMarker
-    marker = kind(
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        transaction_result=False,
-        coordinator_epoch=coordinator_epoch,
-        topics=[kind.WritableTxnMarkerTopic(name=topic, partition_indexes=[partition])],
-    )
-    answer = cluster.leader(topic, partition).send(ApiKey.WRITE_TXN_MARKERS, messages.WriteTxnMarkersRequest(markers=[marker]))
-    code = answer.markers[0].topics[0].partitions[0].error_code
-    if code in _RETRIED:
-        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{topic}-{partition} has no leader at the moment")
-    check(code, about=f"marker on {topic}-{partition}")

@@ -140,7 +140,7 @@ def _ended_by_another(before: TransactionMetadata, txn: TransactionMetadata) -> 
 def _event(record: Stored, kind: str, places: Any, sentence: str) -> dict[str, Any]:
     txn = record.metadata
     return event(
-        txn.last_update_timestamp_ms if txn is not None else record.time_ms,
+        record.time_ms if txn is None else max(record.time_ms, txn.last_update_timestamp_ms),
         kind,
         "record",
         sentence,
@@ -160,23 +160,25 @@ def event(time_ms: int, kind: str, seen_in: str, sentence: str, **facts: Any) ->
     return row | facts
 
 
-async def marker_events(source: Source, records: Sequence[Stored]) -> list[dict[str, Any]]:
-    """The markers of the newest ends, found in their partitions by time and producer."""
-    found: list[dict[str, Any]] = []
-    prepared = [each.metadata for each in records if each.metadata is not None and each.metadata.state.is_prepared]
+async def _markers(source: Source, records: Sequence[Stored]) -> list[tuple[int, dict[str, Any]]]:
+    """The markers of the newest ends, found by time and producer, with the offset of the decision that each carries out."""
+    found: list[tuple[int, dict[str, Any]]] = []
+    prepared = [(each.offset, each.metadata) for each in records if each.metadata is not None and each.metadata.state.is_prepared]
     left = MARKERS_LOOKED_FOR
-    for txn in reversed(prepared):
+    for offset, txn in reversed(prepared):
         for place in sorted(txn.partitions):
             left -= 1
             if left < 0:
                 return found
             row = await _marker(source, place, txn)
             if row is not None:
-                found.append(row)
+                found.append((offset, row))
     return found
 
 
 async def _marker(source: Source, place: TopicPartition, txn: TransactionMetadata) -> dict[str, Any] | None:
+    """One of the same epoch may stand before it: a place by time is not the first that fits."""
+    wanted = "commit" if txn.state.is_commit else "abort"
     offset = await source.offset_at(place, txn.last_update_timestamp_ms)
     searched = 0
     while offset is not None and searched < _MARKER_SEARCH_BYTES:
@@ -186,7 +188,7 @@ async def _marker(source: Source, place: TopicPartition, txn: TransactionMetadat
             return None
         for row in rows:
             mine = row["producer_id"] == txn.producer_id and row["producer_epoch"] == txn.producer_epoch
-            if mine and row["control"] in ("commit", "abort"):
+            if mine and row["control"] == wanted and row["time_ms"] >= txn.last_update_timestamp_ms:
                 return _marker_event(place, row)
         searched += len(data)
         offset = rows[-1]["last_offset"] + 1
@@ -207,23 +209,14 @@ def _marker_event(place: TopicPartition, row: Mapping[str, Any]) -> dict[str, An
     )
 
 
-_ORDER = {"record": 1, "marker": 2, "request": 0, "journal": 3}
-
-
 async def life(source: Source, transactional_id: str, most: int) -> tuple[list[dict[str, Any]], bool]:
     """The newest `most` events, oldest first; and whether nothing older is missing."""
     records, whole = await stored(source, transactional_id)
-    events = record_events(records)
-    events += await marker_events(source, records)
-    events += [dict(each) for each in await source.requests_of(transactional_id)]
-    ordered = sorted(events, key=_when)
+    ranked = [((-1, 0), dict(each)) for each in await source.requests_of(transactional_id)]
+    ranked += [((each["offset"], 0), each) for each in record_events(records)]
+    ranked += [((offset, 1), each) for offset, each in await _markers(source, records)]
+    ordered = [each for _, each in sorted(ranked, key=lambda one: (one[1]["time_ms"], one[0]))]  # within a millisecond as in the log
     return ordered[-most:], whole and len(ordered) <= most
-
-
-def _when(each: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Within a millisecond: the request, the decision, its markers, what is complete."""
-    stage = 4 if each["kind"].startswith("complete") else _ORDER[each["seen_in"]]
-    return each["time_ms"], stage, each["offset"] if each["offset"] is not None else -1
 
 
 def _told(place: TopicPartition) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from oncelog.broker.console.model import OpenTransaction, Partition, Refused, So
 from oncelog.broker.console.partition_view import MOST_BATCHES, partition, records
 from oncelog.broker.console.shards import by_producer
 from oncelog.broker.console.stuck import owner_of, stuck
-from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
 
 BAD_REQUEST, NOT_FOUND, CONFLICT, NOT_HERE = 400, 404, 409, 501
 MOST_ROWS, ROWS, MOST_GROUPS, GROUPS = 1000, 200, 100, 50
@@ -113,7 +113,7 @@ async def abort(source: Source, asked: Asked) -> dict[str, Any]:
 
 
 async def _command(source: Source, known: Transaction) -> str | None:
-    for place in sorted(known.partitions):
+    for place in sorted(known.partitions, key=lambda place: (place.topic in INTERNAL_TOPICS, place)):
         for each in await source.open_on(place):
             if each.producer_id in known.producer_ids:
                 return kafka_transactions_abort(source.bootstrap, place, each.first_offset)

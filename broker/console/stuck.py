@@ -9,11 +9,11 @@ from oncelog.broker.console.commands import kafka_transactions_abort
 from oncelog.broker.console.model import HANGING, Group, OpenTransaction, Partition, Source, Transaction
 from oncelog.broker.console.shards import by_producer
 from oncelog.broker.console.words import duration, who
-from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
 
 
 async def stuck(source: Source) -> list[dict[str, Any]]:
-    """Rows as API.md has them, the one that waits longest first."""
+    """Rows as API.md has them, the one that waits longest first, internal topics last."""
     behind = await source.behind()
     if not behind:
         return []
@@ -36,7 +36,7 @@ def rows(
     owners = by_producer(transactions)
     waiting = _waiting({partition.place: partition for partition, _ in behind}, groups)
     found = [_row(partition, opened, owners, waiting, now_ms, bootstrap, may_abort=may_abort) for partition, opened in behind]
-    return sorted(found, key=lambda row: (row["since_ms"] if row["since_ms"] is not None else now_ms, row["topic"], row["partition"]))
+    return sorted(found, key=lambda row: (row["topic"] in INTERNAL_TOPICS, row["since_ms"] or now_ms, row["topic"], row["partition"]))
 
 
 def pinning(partition: Partition, opened: Sequence[OpenTransaction]) -> OpenTransaction | None:

@@ -26,25 +26,19 @@ _quiet = logging.getLogger(f"{__name__}.http")
 _quiet.setLevel(logging.CRITICAL)  # what clients do wrong they are told
 
 
-class ControlServer:
-    """`endpoint.port` 0: a free one; `url` tells it."""
+class HttpServer:
+    """Serves an ASGI application. `port` 0: a free one, which it then has."""
 
-    def __init__(self, controlled: Controlled, endpoint: ControlEndpoint) -> None:
-        self._endpoint = endpoint
-        self._console = embedded(controlled, endpoint)
-        self._app = new_app(controlled, endpoint, self._console.routes)
+    def __init__(self, app: Any, host: str, port: int) -> None:
+        self._app = app
+        self._host = host
         self._state = ServerState()
         self._server: asyncio.Server | None = None
-        self.port = endpoint.port
+        self.port = port
 
     @property
     def url(self) -> str:
-        return ControlEndpoint(self._endpoint.host, self.port).url
-
-    @property
-    def console_url(self) -> str:
-        """Where the inspector's page is, with the token that changes need; one that was configured is not told."""
-        return f"{self.url}/" + ("" if self._endpoint.token is not None else f"?token={self._console.token}")
+        return ControlEndpoint(self._host, self.port).url
 
     async def start(self) -> None:
         """Raises OSError when the address cannot be had."""
@@ -63,9 +57,7 @@ class ControlServer:
         )
         config.load()
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: _Protocol(config, self._state, {}, loop), self._endpoint.host, self._endpoint.port, reuse_address=True
-        )
+        self._server = await loop.create_server(lambda: _Protocol(config, self._state, {}, loop), self._host, self.port, reuse_address=True)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
@@ -81,6 +73,20 @@ class ControlServer:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=_CLOSING_SECONDS)
+
+
+class ControlServer(HttpServer):
+    """`endpoint.port` 0: a free one; `url` tells it. From now on the broker is watched for the inspector."""
+
+    def __init__(self, controlled: Controlled, endpoint: ControlEndpoint) -> None:
+        self._endpoint = endpoint
+        self._console = embedded(controlled, endpoint)
+        super().__init__(new_app(controlled, endpoint, self._console.routes), endpoint.host, endpoint.port)
+
+    @property
+    def console_url(self) -> str:
+        """Where the inspector's page is, with the token that changes need; one that was configured is not told."""
+        return f"{self.url}/" + ("" if self._endpoint.token is not None else f"?token={self._console.token}")
 
 
 class _Protocol(H11Protocol):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from oncelog.broker.testkit import Broker
+from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 
@@ -43,15 +44,18 @@ def stuck_broker() -> Iterator[Stuck]:
         yield Stuck(broker, client, make_stuck(client))
 
 
-def make_stuck(client: Client) -> Pair:
+def make_stuck(client: Client, topic: str = "orders", id: str = ID, group: str = "billing") -> Pair:
     """The same on any Kafka."""
-    client.create("orders", 2)
-    pair = client.init(ID)
+    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    for kind in (0, 1):
+        client.until_ready(ApiKey.FIND_COORDINATOR, 3, lambda got: int(got.error_code), key="any", key_type=kind)
+    client.create(topic, 2)
+    pair = client.init(id)
     for sequence, commit in ((0, True), (1, False)):
-        assert client.produce(TV0, ID, pair, sequence, FIRST, b"ended") is ErrorCode.NONE
-        assert client.end(TV0, ID, pair, commit)[0] is ErrorCode.NONE
-    assert client.produce(TV0, ID, pair, 2, FIRST, b"open") is ErrorCode.NONE
-    assert client.produce(TV0, ID, pair, 0, SECOND, b"open") is ErrorCode.NONE
-    assert client.send_offsets(TV0, ID, pair, "billing", [(FIRST, 2)]) is ErrorCode.NONE
-    assert client.produce(TV0, None, (-1, -1), -1, FIRST, b"behind it") is ErrorCode.NONE
+        assert client.produce(TV0, id, pair, sequence, first, b"ended") is ErrorCode.NONE
+        assert client.end(TV0, id, pair, commit)[0] is ErrorCode.NONE
+    assert client.produce(TV0, id, pair, 2, first, b"open") is ErrorCode.NONE
+    assert client.produce(TV0, id, pair, 0, second, b"open") is ErrorCode.NONE
+    assert client.send_offsets(TV0, id, pair, group, [(first, 2)]) is ErrorCode.NONE
+    assert client.produce(TV0, None, (-1, -1), -1, first, b"behind it") is ErrorCode.NONE
     return pair

@@ -40,7 +40,7 @@ def test_a_stuck_consumer_is_explained_and_released(stuck: Stuck) -> None:
     told = stuck.abort(ID, token=stuck.token)
     assert told.status == 200
     assert misshapen(told.body, EXAMPLES["POST /api/v1/transactions/{id}/abort"]) == []
-    assert (told.body["by"], told.body["command"].split()[-1]) == ("coordinator", "0")
+    assert (told.body["by"], told.body["command"].split()[-1]) == ("coordinator", "4")
     assert stuck.get("stuck").body == []
     assert stuck.client.end(TV0, ID, stuck.pair, True)[0] is ErrorCode.PRODUCER_FENCED
     assert [row["outcome"] for row in stuck.get("partitions/orders/1").body["batches"]] == ["aborted", None]
