@@ -71,7 +71,7 @@ def _of_kafka(bootstrap: str, properties: tuple[str, ...]) -> Source:
 
 
 async def _serve(source: Source, port: int) -> None:
-    from oncelog.broker.console.setup import Served
+    from oncelog.broker.console.serving import Served
 
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
