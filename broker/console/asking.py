@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from oncelog.broker.commands.client.cluster import TRANSACTION, Cluster, check
 from oncelog.broker.commands.client.transactions import describe_producers, listed, write_abort
@@ -22,7 +22,6 @@ from oncelog.protocol.names import TopicPartition
 if TYPE_CHECKING:
     from oncelog.protocol import messages
 
-T = TypeVar("T")
 FETCH_VERSION_MAX = 12  # v13 names topics by id
 IDS_A_REQUEST, PARTITIONS_A_REQUEST = 500, 500
 _GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.LEADER_NOT_AVAILABLE})
