@@ -36,6 +36,7 @@ CROSS_CUTTING = {
     "storage/recovery/test_damage_rows.py": "a table of damages, over all file kinds",
     "storage/recovery/test_damage_sweep.py": "every file damaged in every place and way",
     "storage/recovery/test_internal_damage_sweep.py": "the same of the logs of both coordinators",
+    "storage/recovery/test_one_line.py": "damages of every file beside the logs, and what is said of them",
 }
 
 
