@@ -12,6 +12,8 @@ from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, Hea
 from oncelog.coordinator.groups.offsets.service import FetchedOffset
 from oncelog.coordinator.groups.offsets.state import OffsetToCommit
 from oncelog.coordinator.groups.service import GroupService
+from oncelog.coordinator.groups.streams.checks import StreamsHeartbeat
+from oncelog.coordinator.groups.streams.heartbeat import HeartbeatAnswer as StreamsAnswer
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.config import LogConfig
@@ -57,6 +59,12 @@ class Machine:
             fields = {"rebalance_timeout_ms": 5_000, "topic_names": ("a",), "owned": {}} | fields
         answer = self.groups.consumer_group_heartbeat(ConsumerHeartbeat("g", member, epoch, **fields), lambda _name: True)
         assert isinstance(answer, HeartbeatAnswer)
+        return answer
+
+    def stream(self, request: StreamsHeartbeat) -> StreamsAnswer:
+        """A heartbeat of a stream thread."""
+        answer = self.groups.streams_group_heartbeat(request)
+        assert isinstance(answer, StreamsAnswer)
         return answer
 
     def join(self, member: str = "", *, new: str = "c1", protocol_type: str = "consumer") -> Any:
