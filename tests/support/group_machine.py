@@ -94,5 +94,5 @@ class Machine:
         """What the transaction coordinator does: a marker in the group's partition."""
         partition = self.groups.partition_for("g")
         log = self.groups.runtime.log(partition)
-        offset = log.append_marker(producer_id, 0, 0, commit, self.clock.time_ms()).base_offset
+        offset = log.append_marker(producer_id, 0, 0, commit, self.clock.time_ms())
         self.groups.replay_marker(partition, producer_id, 0, commit, offset)
