@@ -8,7 +8,6 @@ from __future__ import annotations
 from struct import Struct, error
 from typing import Final
 
-FIRST_FLEXIBLE: Final = 3
 FIRST_WITH_PAIR: Final = 5
 
 _FIELDS = Struct(">qh?B")  # behind the id; no tags

@@ -8,15 +8,11 @@ from hypothesis import strategies as st
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
 from oncelog.protocol.header import response_header
-from oncelog.protocol.hot.end_txn import FIRST_FLEXIBLE, end_txn_answer, read_end_txn
+from oncelog.protocol.hot.end_txn import end_txn_answer, read_end_txn
 from support.hot_bodies import int16, int64, text
 
-VERSIONS = range(FIRST_FLEXIBLE, 6)
+VERSIONS = range(FIRST_FLEXIBLE_VERSION[ApiKey.END_TXN], 6)
 HEAD = b"a header"
-
-
-def test_the_first_flexible_version() -> None:
-    assert FIRST_FLEXIBLE_VERSION[ApiKey.END_TXN] == FIRST_FLEXIBLE
 
 
 @settings(deadline=None)
