@@ -18,7 +18,7 @@ from typing import Any
 from oncelog.protocol.compression import Codec, CompressionError
 from oncelog.protocol.control_records import ControlRecordType
 from oncelog.protocol.internal.records import decode_key, decode_value
-from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from oncelog.protocol.names import INTERNAL_TOPICS
 from oncelog.protocol.primitives import uuid_to_kafka
 from oncelog.protocol.records import CorruptBatch, Record, check_crc, iter_records, parse_header
 from oncelog.storage.audit.catalogue import METADATA, REGISTRY
@@ -196,7 +196,7 @@ def _record_row(batch: BatchAt, record: Record, topic: str) -> Row:
         return row | _control_fields(record)
     if record.sequence >= 0:
         row["sequence"] = record.sequence
-    if topic in (CONSUMER_OFFSETS, TRANSACTION_STATE):
+    if topic in INTERNAL_TOPICS:
         return row | _internal_fields(record, topic)
     row |= {"key": _text(record.key), "value": _text(record.value)}
     if record.headers:

@@ -68,6 +68,10 @@ class Kind(StrEnum):
     GROUP_RECORD = "group-record"
     COMMITTED_BEYOND_END = "committed-beyond-end"
     COMMITTED_UNKNOWN_PARTITION = "committed-unknown-partition"
+    # share groups
+    SHARE_RECORD = "share-record"  # a record of __share_group_state that makes no sense
+    SHARED_BEYOND_END = "shared-beyond-end"  # records that somebody was given are gone
+    SHARED_UNKNOWN_PARTITION = "shared-unknown-partition"
     # the directory
     CHECKPOINT_DAMAGED = "checkpoint-damaged"
     CONFIGS_UNKNOWN = "configs-unknown"  # of a topic that came back from its folders

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from oncelog.protocol.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from oncelog.storage.audit.catalogue import META_PROPERTIES, REGISTRY, audit_beside_log, audit_own_files, audit_topic_file, read_catalogue
 from oncelog.storage.audit.consequences import fold
 from oncelog.storage.audit.findings import Finding, Findings, Kind, Severity
@@ -33,6 +33,7 @@ from oncelog.storage.audit.raw_directory import (
     split_partition_name,
 )
 from oncelog.storage.audit.raw_formats import is_vouched, parse_offset_checkpoint, parse_partition_metadata, parse_properties
+from oncelog.storage.audit.share_groups import audit_share_state, replay_share_state
 from oncelog.storage.audit.transactions import audit_transactions, replay_transaction_log
 from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.moving.kafka_topics import KafkaTopic
@@ -99,6 +100,10 @@ def verify(path: Path, *, records: bool = True, progress: Callable[[str], None] 
     for folder in _folders_of(directory, CONSUMER_OFFSETS):
         about = findings.of(folder.name)
         audit_group_offsets(replay_group_offsets(folder, about), facts, about)
+    names = {topic.topic_id: name for name, topic in (topics or {}).items()}
+    for folder in _folders_of(directory, SHARE_GROUP_STATE):
+        about = findings.of(folder.name)
+        audit_share_state(replay_share_state(folder, about), names, facts, about)
     summaries = [
         PartitionSummary(name, one.log_start, one.log_end, one.last_stable_offset, one.batches, len(one.open_transactions))
         for name, one in facts.items()
@@ -112,10 +117,10 @@ def _folders_of(directory: DataDirectory, topic: str) -> list[PartitionFolder]:
 
 def _context(directory: DataDirectory, folder: PartitionFolder, topics: dict[str, KafkaTopic] | None, records: bool) -> PartitionContext:
     key = (folder.topic, folder.partition)
-    internal = folder.topic in (CONSUMER_OFFSETS, TRANSACTION_STATE)
+    internal = folder.topic in INTERNAL_TOPICS
     topic = (topics or {}).get(folder.topic)
     policy = topic.configs.get("cleanup.policy", "") if topic else ""
-    compacted = internal or "compact" in policy or key in directory.checkpoint(CLEANER_OFFSETS)
+    compacted = folder.topic in (CONSUMER_OFFSETS, TRANSACTION_STATE) or "compact" in policy or key in directory.checkpoint(CLEANER_OFFSETS)
     recovery_point = directory.checkpoint(RECOVERY_POINTS).get(key, 0)
     interval = topic.configs.get("index.interval.bytes", "") if topic else ""
     return PartitionContext(

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from oncelog.protocol.internal.records import OffsetCommitKey, OffsetCommitValue, TransactionLogKey, TransactionLogValue
-from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
-from oncelog.protocol.primitives import partition_for
+from oncelog.protocol.internal.share_state import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue, StateBatch
+from oncelog.protocol.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, TopicPartition
+from oncelog.protocol.primitives import partition_for, uuid_to_kafka
 from oncelog.protocol.records import build_batch
 from oncelog.storage.config import LogConfig
 from oncelog.storage.directory.manager import LogManager
@@ -109,6 +110,24 @@ class OurDirectory:
         )
         log = self.log(CONSUMER_OFFSETS, partition_for(group, INTERNAL_PARTITIONS))
         log.append(build_batch([record], base_sequence=0), self.now_ms, origin=AppendOrigin.COORDINATOR)
+
+    def share_state(self, group: str, topic: str, partition: int, *batches: StateBatch, start: int = 0, leader_epoch: int = 0) -> int:
+        """A snapshot and an update of a share partition; where the update stands."""
+        if self.logs.topics.get(SHARE_GROUP_STATE) is None:
+            self.logs.create_topic(SHARE_GROUP_STATE, INTERNAL_PARTITIONS, {"cleanup.policy": "delete", "retention.ms": "-1"})
+        found = self.logs.topics.get(topic)
+        assert found is not None
+        about = (group, found.topic_id, partition)
+        snapshot = ShareSnapshotValue(0, 1, leader_epoch, start, self.now_ms, self.now_ms, batches[:1], 0)
+        update = ShareUpdateValue(0, leader_epoch, start, batches[1:], 0)
+        for record in ((ShareSnapshotKey(*about), snapshot), (ShareUpdateKey(*about), update)):
+            at = self.put_share_record(record[0], record[1].encode())
+        return at
+
+    def put_share_record(self, key: ShareSnapshotKey | ShareUpdateKey, value: bytes | None) -> int:
+        name = f"{key.group_id}:{uuid_to_kafka(key.topic_id)}:{key.partition}"
+        log = self.log(SHARE_GROUP_STATE, partition_for(name, INTERNAL_PARTITIONS))
+        return log.append(build_batch([(self.now_ms, key.encode(), value)]), self.now_ms, origin=AppendOrigin.COORDINATOR).base_offset
 
     def close(self) -> None:
         self.logs.stop()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from oncelog.broker.commands.log_dump import dump
+from oncelog.protocol.internal.share_state import StateBatch
 from support.our_directory import OurDirectory
 
 pytestmark = pytest.mark.unit
@@ -31,6 +32,18 @@ def test_for_people(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "key=k" in records[0]
     assert dump(log, records=False) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_states_of_share_partitions(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = OurDirectory(tmp_path / "data")
+    made.share_state("workers", "t", 0, StateBatch(0, 0, 0, 1), StateBatch(1, 1, 2, 1))
+    made.close()
+    (states,) = [path for path in (tmp_path / "data").glob("__share_group_state-*/*.log") if path.stat().st_size]
+    assert dump(states, format="json") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    records = [row for row in rows if row["kind"] == "record"]
+    assert [(row["type"], row["key"]["group_id"]) for row in records] == [("ShareSnapshot", "workers"), ("ShareUpdate", "workers")]
+    assert records[1]["value"]["state_batches"] == [{"first_offset": 1, "last_offset": 1, "delivery_state": 2, "delivery_count": 1}]
 
 
 def test_for_programs(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
