@@ -27,6 +27,12 @@ def then(reply: Reply[T], build: Callable[[T], U]) -> Reply[U]:
     return cast("Deferred[U]", reply)
 
 
+def both(one: Reply[T], other: Reply[U], build: Callable[[T, U], R]) -> Reply[R]:
+    """`build` of both values, once they are there."""
+    values: Reply[list[Any]] = all_of([one, other])
+    return then(values, lambda values: build(*values))
+
+
 def holding_back(reply: Deferred[T]) -> Deferred[T]:
     """The answer, with what its client sends behind it looked at afterwards, as Apache Kafka's muted channel does."""
     reply.holds = reply

@@ -10,6 +10,7 @@ from oncelog.broker.net.error_counts import ErrorCounts
 
 if TYPE_CHECKING:
     import uuid
+    from collections.abc import Callable
 
     from oncelog.broker.auth.authorizer import Authorizer
     from oncelog.broker.auth.sasl import SaslState
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from oncelog.broker.settings.broker import BrokerConfig
     from oncelog.broker.settings.client_quotas import ClientQuotas
     from oncelog.broker.settings.dynamic import DynamicConfig
+    from oncelog.broker.sharing.service import Sharing
     from oncelog.broker.topics.metadata_cache import MetadataCache
     from oncelog.coordinator.groups.service import GroupService
     from oncelog.coordinator.share.persister import SharePersister
@@ -35,6 +37,7 @@ class ConnectionFacts(Protocol):
     client_host: str
     local_address: tuple[str, int]
     sasl: SaslState | None
+    lost_listeners: tuple[Callable[[object], None], ...]  # told of its end, once each
 
     @property
     def listener_name(self) -> str: ...
@@ -76,6 +79,7 @@ class BrokerContext:
         "node_id",
         "persister",
         "scram_credentials",
+        "sharing",
         "store",
         "transactions",
         "turns",
@@ -98,6 +102,7 @@ class BrokerContext:
     apis: ServedApis
     metadata: MetadataCache
     turns: Turns
+    sharing: Sharing
 
     def __init__(self) -> None:
         self.errors = ErrorCounts()

@@ -27,6 +27,7 @@ from oncelog.broker.process.wakeups import Wakeups
 from oncelog.broker.settings.broker import SECTIONS, BrokerConfig
 from oncelog.broker.settings.checks import parse_overrides
 from oncelog.broker.settings.listeners import Endpoint, ListenerConfig
+from oncelog.broker.sharing.service import Sharing
 from oncelog.broker.topics.metadata_cache import MetadataCache
 from oncelog.coordinator.groups.service import GroupService
 from oncelog.coordinator.share.persister import SharePersister
@@ -129,6 +130,15 @@ class Broker:
         context.groups = GroupService(self.env, self.logs, self.config.group)
         context.groups.overrides = context.dynamic_configs.group_values
         context.persister = SharePersister(self.env, self.logs, self.config.share)
+        context.sharing = Sharing(
+            self.env.clock,
+            self.logs,
+            context.persister,
+            context.turns,
+            lambda group_id: context.groups.overrides(group_id),
+            self.config.values,
+            self.wakeups.within,
+        )
         context.transactions.on_offsets_marker(context.groups.replay_marker)
         context.persister.start()
         context.groups.start()
@@ -241,6 +251,7 @@ class Broker:
         """Do what is due; milliseconds until there may be more."""
         now = self.env.clock.monotonic_ms()
         wall = self.tick_coordinators()
+        self.context.sharing.tick(now)
         if self._request_memory is not None:
             self._request_memory.tick()
         if self.logs.folders.busy:
@@ -274,14 +285,17 @@ class Broker:
         for service in (self.context.transactions, self.context.groups, self.context.persister):
             if (deadline := service.next_deadline_ms()) is not None:
                 yield deadline - wall
-        if self._request_memory is not None and (deadline := self._request_memory.next_deadline_ms()) is not None:
-            yield deadline - now
+        for part in (self._request_memory, self.context.sharing):
+            if part is not None and (deadline := part.next_deadline_ms()) is not None:
+                yield deadline - now
 
     def next_deadline_ms(self) -> float | None:
         """How long until something is due that is no chore of storage; None: nothing is."""
         wall = self.env.clock.time_ms()
         services = (self.context.transactions, self.context.groups, self.context.persister)
         waits = [deadline - wall for service in services if (deadline := service.next_deadline_ms()) is not None]
+        if (deadline := self.context.sharing.next_deadline_ms()) is not None:
+            waits.append(deadline - self.env.clock.monotonic_ms())
         return max(0.0, min(waits)) if waits else None
 
     async def catch_up(self) -> None:
@@ -308,6 +322,8 @@ class Broker:
     def drop(self) -> None:
         """As the death of the process, within one turn: every socket is closed, nothing is answered and nothing written."""
         self.wakeups.stop()
+        if self._opened:
+            self.context.sharing.stop()
         for listener in self.listeners:
             listener.drop()
         self.logs.release_lock()

@@ -27,7 +27,7 @@ from oncelog.protocol.primitives import MalformedRequest
 from oncelog.storage.env import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from oncelog.broker.auth.sasl import SaslState
 
@@ -86,6 +86,7 @@ class Connection(asyncio.BufferedProtocol):
         "client_host",
         "client_name",
         "local_address",
+        "lost_listeners",
         "principal",
         "sasl",
     )
@@ -98,15 +99,14 @@ class Connection(asyncio.BufferedProtocol):
         self._answers = AnswerLine(self, listener.unread, listener.arrivals)
         self._kept: KeptRequests | None = None  # behind a blocking request, or of a client that does not read
         self._in_backlog = False
-        self._blocked = False
-        self._reading_paused = False
-        self._closing = False
-        self._seen_frames = False
+        self._blocked = self._reading_paused = False
+        self._closing = self._seen_frames = False
         self._last_read_ms = 0.0
         self.principal = ANONYMOUS
         self.client_host = ""
         self.client_name = ""
         self.local_address: tuple[str, int] = ("", 0)
+        self.lost_listeners: tuple[Callable[[object], None], ...] = ()  # told when it has ended
         self.sasl: SaslState | None = listener.new_sasl_state()
         self._max_frame_bytes = listener.max_frame_bytes if self.sasl is None else self.sasl.max_receive_bytes
 
@@ -125,12 +125,13 @@ class Connection(asyncio.BufferedProtocol):
         self._listener.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._closing = True
-        self._transport = None
+        self._closing, self._transport = True, None
         self._answers.drop()
         self._listener.unread.ended(self)
         self._drop_requests()
         self._listener.closed(self)
+        for listener in self.lost_listeners:
+            listener(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._incomplete is not None:

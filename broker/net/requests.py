@@ -119,7 +119,7 @@ def _finish(errors: ErrorCounts, api: Api, version: int, correlation_id: int, va
     if value is None:
         return []
     head = response_header(api.key, version, correlation_id)
-    if api.raw:
+    if api.raw or isinstance(value, list):
         return [head, *value]
     if isinstance(value, bytearray):
         return [head, value]  # encoded already

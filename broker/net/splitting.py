@@ -79,6 +79,8 @@ SPLITS: Final[dict[ApiKey, Split]] = {
     ApiKey.DELETE_SHARE_GROUP_STATE: _SHARE_STATES,
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _SHARE_STATES,
     ApiKey.DESCRIBE_TRANSACTIONS: Split(("transactional_ids",), ("transaction_states",)),
+    ApiKey.SHARE_FETCH: _WHOLE,
+    ApiKey.SHARE_ACKNOWLEDGE: _WHOLE,
     ApiKey.CONSUMER_GROUP_DESCRIBE: Split(("group_ids",), ("groups",)),
 }
 _FETCH_BY_GROUP: Final = Split(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions"))

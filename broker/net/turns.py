@@ -50,12 +50,12 @@ class Turns:
         """Is there work that has not ended?"""
         return bool(self._tasks)
 
-    def begin(self, steps: Steps[T]) -> Reply[T]:
+    def begin(self, steps: Steps[Reply[T]]) -> Reply[T]:
         """What `steps` return when they need no other turn, else an answer to wait for."""
         try:
             job = next(steps)
         except StopIteration as end:
-            result: T = end.value
+            result: Reply[T] = end.value
             return result
         return holding_back(self.go_on(steps, job))
 
@@ -63,12 +63,12 @@ class Turns:
         """A handler's answer that `steps` will return: a value, or itself something to wait for. `encode` is called by another thread."""
         return holding_back(self.go_on(_settled(steps, encode), None))
 
-    def go_on(self, steps: Steps[T], job: Job | None) -> Deferred[T]:
+    def go_on(self, steps: Steps[Reply[T]], job: Job | None) -> Deferred[T]:
         """What the rest of `steps`, which has just yielded `job`, returns or raises; never, when it is given up."""
         task = asyncio.get_running_loop().create_task(self._go_on(steps, job))
         result: Deferred[T] = Deferred()
 
-        def ended(task: asyncio.Task[T]) -> None:
+        def ended(task: asyncio.Task[Reply[T]]) -> None:
             self._tasks.discard(task)
             if not task.cancelled():
                 result.become(task.result)

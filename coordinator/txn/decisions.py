@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.txn import end_txn, init_producer_id
@@ -25,7 +24,8 @@ _EXPIRY_BATCH_BYTES = 16 * 1024
 _ONGOING = TransactionState.ONGOING
 
 
-class WriteMarkers(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WriteMarkers:
     """Effect: once the Prepare record is durable, write the markers and complete the transaction."""
 
     transactional_id: str
@@ -49,7 +49,8 @@ class Fenced:
     by: str = ""
 
 
-class AddPartitions(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
     """One request, whoever sent it. `client_version`: 2 for AddPartitionsToTxn v4+ and implicit adds, else 0."""
 
     transactional_id: str

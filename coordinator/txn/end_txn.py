@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from oncelog.coordinator.txn.state import (
     MAX_CLIENT_EPOCH,
@@ -21,7 +21,8 @@ from oncelog.protocol.errors import ErrorCode
 _BUMPING_VERSION = 5  # EndTxn from here on raises the epoch (TransactionVersion.transactionVersionForEndTxn)
 
 
-class EndTxn(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndTxn:
     """One request."""
 
     transactional_id: str
@@ -35,7 +36,8 @@ class EndTxn(NamedTuple):
         return self.api_version >= _BUMPING_VERSION
 
 
-class EndTxnResult(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EndTxnResult:
     """`producer_id` and `producer_epoch`: the pair to use next (on the wire from v5 on)."""
 
     error: ErrorCode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.coordinator.txn.state import (
@@ -109,7 +109,8 @@ def renewed(
         epoch, last = epoch + 1, epoch
     elif request.producer_epoch != last:
         return None
-    return txn._replace(
+    return replace(
+        txn,
         producer_id=producer_id,
         producer_epoch=epoch,
         last_producer_epoch=last,
@@ -128,7 +129,8 @@ def kept(txn: TransactionMetadata, request: InitProducerId, new_producer_id: Cal
     next_id, next_epoch = txn.next_producer_id, txn.client_epoch + 1
     if next_epoch > MAX_CLIENT_EPOCH:
         next_id, next_epoch = new_producer_id(), 0
-    return txn._replace(
+    return replace(
+        txn,
         next_producer_id=next_id,
         next_producer_epoch=next_epoch,
         timeout_ms=request.effective_timeout_ms,

@@ -24,6 +24,10 @@ class StoredRecords:
     def __len__(self) -> int:
         return self._size
 
+    def part(self, start: int, size: int) -> StoredRecords:
+        """Bytes `start` to `start` + `size` of these, which are there, as another such answer. Raises OSError."""
+        return StoredRecords(self._descriptors, self._path, self._position + start, size)
+
     def read(self, start: int, size: int) -> bytes:
         """Bytes `start` to `start` + `size` of these, fewer only at their end. Raises OSError, also when the file has become too short."""
         wanted = min(size, self._size - start)

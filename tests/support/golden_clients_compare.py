@@ -29,7 +29,6 @@ UNORDERED = frozenset(
         "Metadata",
         "OffsetCommit",
         "OffsetFetch",
-        "StreamsGroupDescribe",
         "WriteTxnMarkers",
     }
 )
@@ -41,9 +40,9 @@ LISTS_ALL = {
     "ListGroups": ("", "groups", "group_id"),
     "Metadata": ("topics", "topics", "name"),
 }
-# share groups: oncelog does not offer them, as every client can read from ApiVersions
-NOT_OFFERED = frozenset({76, 77, 78, 79, 90, 91, 92})
-NO_FEATURES = frozenset({"kraft.version", "share.version"})
+# share groups, their state, streams groups: oncelog does not offer them, as every client can read from ApiVersions
+NOT_OFFERED = frozenset({76, 77, 78, 79, *range(88, 93)})
+NO_FEATURES = frozenset({"kraft.version", "share.version", "streams.version"})
 BROKER_RESOURCES = (4, 8)
 NO_UUID = "00000000-0000-0000-0000-000000000000"
 

@@ -29,6 +29,7 @@ class RecordedReplay(ClientReplay):
 
     def __init__(self, bootstrap: str, case: dict[str, Any], setup: Setup | None = None, *, ours: bool = False) -> None:
         super().__init__(bootstrap, case, setup, ours=ours)
+        self.shift_ms = 0  # records are answered byte for byte
         before: dict[int, list[Step]] = {}
         for step in case["setup"]:
             before.setdefault(step["before"], []).append(_step(step))

@@ -7,7 +7,7 @@ A principal's rights are those of a real authorizer: everything is allowed until
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from unittest.mock import patch
 
@@ -49,6 +49,7 @@ class Connection:
         self.sasl = sasl
         self.closing = False
         self.told: list[dict[str, object]] = []
+        self.lost_listeners: tuple[Callable[[object], None], ...] = ()
 
     def close_after_response(self) -> None:
         self.closing = True
@@ -58,6 +59,11 @@ class Connection:
 
     def authenticated(self, principal: str) -> None:
         self.principal = principal
+
+    def lose(self) -> None:
+        """The client hangs up."""
+        for listener in self.lost_listeners:
+            listener(self)
 
 
 class Asked:

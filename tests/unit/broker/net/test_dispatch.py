@@ -43,7 +43,8 @@ def test_a_handler_takes_the_request_of_its_key_and_answers_with_its_answer() ->
         first, answer = next(iter(handle.__annotations__.values())), handle.__annotations__["return"]
         raw = dispatch._handlers[key].raw
         assert first == ("memoryview" if raw else f"messages.{key.schema_name}Request"), module.name
-        assert raw or f"messages.{key.schema_name}Response" in answer, module.name
+        packed = answer == "Reply[list[Piece]]"  # one that passes records on
+        assert raw or packed or f"messages.{key.schema_name}Response" in answer, module.name
 
 
 def test_file_names_carry_the_key() -> None:

@@ -1,0 +1,71 @@
+"""What the recordings of share fetches leave out: configs of their groups, and the state that a first member has initialized."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+
+from support.golden_clients import ClientReplay, Setup, Step
+from support.process import wait_until
+from support.share_requests import SharePartition
+
+GROUP = 32
+UNKNOWN = "11111111-2222-3333-4444-555555555555"  # on purpose
+EARLIEST = {"share.auto.offset.reset": "earliest"}
+
+
+def configured(group: str, configs: Mapping[str, str], replay: ClientReplay) -> None:
+    """Set them on the group."""
+    kind = messages.IncrementalAlterConfigsRequest.AlterConfigsResource
+    settings = [kind.AlterableConfig(name=name, config_operation=0, value=value) for name, value in configs.items()]
+    resources = [kind(resource_type=GROUP, resource_name=group, configs=settings)]
+    answer = replay.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, resources=resources, validate_only=False)
+    assert not answer.responses[0].error_code, answer
+
+
+def shared(*, at: int = 0, **more: str) -> Step:
+    """Every group of the case may fetch from every topic that is there before entry `at`."""
+
+    def step(replay: ClientReplay) -> None:
+        learn_topics(replay, at)
+        groups = {entry["request"].get("group_id") for entry in replay.entries if entry["key"] in (76, 78, 79)}
+        for group in sorted(name for name in groups if name and not name.endswith("-none")):
+            configured(group, EARLIEST | {f"share.{name.replace('_', '.')}": value for name, value in more.items()}, replay)
+            for topic_id in replay.topic_ids.values():
+                known = SharePartition(replay.connection("setup").request, group, topic_id)
+                if known.summary().state_epoch == 0:
+                    wait_until(lambda known=known: known.initialize(1, -1).error_code == 0, 15.0, "a share partition")  # type: ignore[misc]
+
+    return step
+
+
+def learn_topics(replay: ClientReplay, at: int) -> None:
+    """No answer of a share fetch has a topic's name: the first id that is asked for now is that of the newest topic."""
+    topics = (topic["topic_id"] for topic in replay.entries[at]["request"].get("topics", ()))
+    replay.live[UNKNOWN] = UNKNOWN
+    for recorded in topics:
+        replay.live.setdefault(recorded, list(replay.topic_ids.values())[-1])
+
+
+def produced(replay: ClientReplay) -> None:
+    """The batch that wakes the fetch of the last entry."""
+    (topic,) = replay.topic_ids
+    (records,) = (p["records"]["_hex"] for t in replay.entries[-1]["response"]["responses"] for p in t["partitions"])
+    replay.produce(replay.live[topic], 0, bytes.fromhex(records))
+
+
+_LOADED_LATER = {0: "answered with the partition, which Apache Kafka has not loaded yet"}
+_NEVER_LOADED = {1: "answered with the error that Apache Kafka has not found yet"}
+
+SETUP: Mapping[str, Setup] = {
+    **{f"F{number:02}": Setup(before={0: shared()}) for number in range(1, 37)},
+    "F02": Setup(),
+    "F16": Setup(before={0: shared(record_lock_duration_ms="15000")}),
+    "F18": Setup(before={0: shared(record_lock_duration_ms="15000")}),
+    "F21": Setup(before={0: shared(), 1: shared(at=1)}),
+    "F26": Setup(before={0: shared()}, during={2: produced}, ours_differs=_LOADED_LATER),
+    "F27": Setup(before={0: shared(partition_max_record_locks="100")}),
+    "F33": Setup(before={0: shared()}, ours_differs=_NEVER_LOADED),
+}
