@@ -274,23 +274,23 @@ class CoordinatorRuntime(Generic[S]):
 
     def _append(self, partition: int, new: Sequence[CoordinatorRecord], producer: tuple[int, int] | None, now_ms: int) -> None:
         producer_id, producer_epoch = producer or _NOBODY
-        header, batch = records.batch_of(
-            now_ms,
-            [record[:2] for record in new],
-            attributes=0 if producer is None else records.TRANSACTIONAL_BIT,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=self._base_sequence,
-        )
-        slot = self._slots[partition]
+        slot, count = self._slots[partition], len(new)
+        framed = b"".join([records.record_of(index, record[0], record[1]) for index, record in enumerate(new)])
         try:
-            log = self.log(partition)
-            config = log.config
-            checked = len(batch) <= config.max_message_bytes and len(batch) <= config.max_segment_bytes  # else it is refused below
-            base_offset = log.append(batch, now_ms, origin=_COORDINATOR, header=header, checked=checked).base_offset
+            log = slot.log or self.log(partition)
+            if producer is None:
+                base_offset = log.own.records(count, framed, now_ms, self._base_sequence)
+            else:
+                base_offset = self._append_for(
+                    log,
+                    records.batch_at(
+                        0, 0, now_ms, count, framed, records.TRANSACTIONAL_BIT, producer_id, producer_epoch, self._base_sequence
+                    ),
+                    now_ms,
+                )
         except KafkaError as error:
             raise coordinator_error(error) from error
-        slot.end = base_offset + len(new)
+        slot.end = base_offset + count
         for index, record in enumerate(new):
             slot.shard.replay(
                 record.key,
@@ -301,6 +301,12 @@ class CoordinatorRuntime(Generic[S]):
                 timestamp_ms=now_ms,
                 content=record.content,
             )
+
+    def _append_for(self, log: Log, batch: bytes, now_ms: int) -> int:
+        """Append the records of a producer's transaction; their base offset. Raises KafkaError."""
+        config, stored = log.config, bytearray(batch)
+        checked = len(batch) <= config.max_message_bytes and len(batch) <= config.max_segment_bytes  # else it is refused
+        return log.append(stored, now_ms, origin=_COORDINATOR, header=records.parse_header(stored), checked=checked).base_offset
 
     # -- time
 

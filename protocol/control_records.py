@@ -8,6 +8,7 @@ The batch is transactional, control, CreateTime, uncompressed, without a sequenc
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -16,12 +17,11 @@ from oncelog.protocol.records import (
     CONTROL_BIT,
     HEADER_SIZE,
     TRANSACTIONAL_BIT,
-    BatchHeader,
     CorruptBatch,
-    batch_of,
+    batch_at,
     iter_records,
     parse_header,
-    patch_offset,
+    record_of,
 )
 
 MARKER_SIZE_BYTES: Final = 78
@@ -61,26 +61,17 @@ def end_transaction_marker(
     timestamp_ms: int,
     base_offset: int = 0,
     leader_epoch: int = 0,
-) -> bytearray:
-    """The 78 bytes of a marker batch."""
-    _header, batch = new_marker(producer_id, producer_epoch, commit, coordinator_epoch, timestamp_ms)
-    patch_offset(batch, base_offset, leader_epoch)
-    return batch
+) -> bytes:
+    """The 78 bytes of a marker batch, as they are stored."""
+    attributes = TRANSACTIONAL_BIT | CONTROL_BIT
+    record = marker_record(commit, coordinator_epoch)
+    return batch_at(base_offset, leader_epoch, timestamp_ms, 1, record, attributes, producer_id, producer_epoch)
 
 
-def new_marker(
-    producer_id: int, producer_epoch: int, commit: bool, coordinator_epoch: int, timestamp_ms: int
-) -> tuple[BatchHeader, bytearray]:
-    """A marker that has no offset yet, and its header."""
-    header, batch = batch_of(
-        timestamp_ms,
-        ((_COMMIT if commit else _ABORT, _VALUE.pack(0, coordinator_epoch)),),
-        attributes=TRANSACTIONAL_BIT | CONTROL_BIT,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-    )
-    assert len(batch) == MARKER_SIZE_BYTES
-    return header, batch
+@lru_cache(maxsize=64)
+def marker_record(commit: bool, coordinator_epoch: int) -> bytes:
+    """The record of a marker, as it stands in its batch."""
+    return record_of(0, _COMMIT if commit else _ABORT, _VALUE.pack(0, coordinator_epoch))
 
 
 def parse_end_transaction_marker(batch: Buffer) -> EndTransactionMarker | None:

@@ -75,9 +75,13 @@ _ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 
 def varint(value: int) -> bytes:
     """`value` as a zig-zag varint; serves Kafka's varint and varlong alike."""
-    if 0 <= value < 0x40:
-        return _ONE_BYTE[value << 1]
+    if 0 <= value < _FEW:
+        return _SMALL_VARINTS[value]
     return unsigned_varint(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+_FEW: Final = 0x200
+_SMALL_VARINTS: Final = tuple(unsigned_varint(value << 1) for value in range(_FEW))
 
 
 def read_varint(data: Buffer, pos: int, max_bytes: int = 10) -> tuple[int, int]:

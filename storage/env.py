@@ -202,7 +202,7 @@ class OsFileSystem:
         for each in paths:
             self._write_draft(_draft(each), data)
         for each in paths:
-            os.replace(_draft(each), each)
+            _take_place(_draft(each), each)
         self.sync_dir(path.parent)
 
     def _write_draft(self, draft: Path, data: bytes) -> None:
@@ -286,6 +286,18 @@ class OsFileSystem:
 
 def _draft(path: Path) -> Path:
     return path.with_name(path.name + ".tmp")
+
+
+def _take_place(draft: Path, path: Path) -> None:
+    """A folder of that name gives way: it is none of ours. Raises OSError, which names it."""
+    try:
+        os.replace(draft, path)
+    except IsADirectoryError:
+        try:
+            os.rmdir(path)
+        except OSError:
+            os.rename(path, path.with_name(path.name + ".damaged"))
+        os.replace(draft, path)
 
 
 def system_env() -> Env:

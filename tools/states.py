@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from oncelog.coordinator.groups.classic.state import TRANSITIONS as GROUP_TRANSITIONS
 from oncelog.coordinator.groups.classic.state import ClassicGroupState, GroupEvent, GroupOutcome
+from oncelog.coordinator.groups.streams.reconcile import STEPS, Found
+from oncelog.coordinator.groups.streams.state import RULES, StreamsMemberState
 from oncelog.coordinator.share.state import VERDICTS, Asked, Standing, Writes
 from oncelog.coordinator.txn.state import STORED_STATES, TRANSITIONS, Event, Outcome, TransactionState
 from oncelog.protocol.errors import ErrorCode
@@ -32,6 +34,19 @@ Generated from `share/state.py`. A cell is the answer and what is written for it
 epoch. Codes: {codes}. Every so many updates a snapshot is written instead.
 """
 
+_STREAMS = """\
+# States of a streams group
+
+Generated from `groups/streams/state.py`: the first that is true of a group.
+"""
+
+_STREAMS_MEMBERS = """\
+## Its members
+
+Generated from `groups/streams/reconcile.py`: how a member comes out of a heartbeat; a dash cannot be. Once it is STABLE at the epoch of its
+target it stays so. In UNKNOWN, which a later version wrote, a member that has tasks, or does not say, is 110.
+"""
+
 _DEAD = TransactionState.DEAD
 _STATES: tuple[TransactionState, ...] = STORED_STATES
 
@@ -45,7 +60,24 @@ def render() -> str:
     parts += [_GROUPS.format(codes=listed), _group_table(), "\n## Chart\n", _group_chart()]
     share_codes = sorted({each.error for each in VERDICTS.values() if each.error})
     parts += [_SHARE.format(codes=", ".join(f"{code.value} {code.name}" for code in share_codes)), _share_table()]
+    parts += [_STREAMS, _streams_table(), _STREAMS_MEMBERS, _streams_member_table()]
     return "\n".join(parts)
+
+
+def _streams_table() -> str:
+    rows = [["state", "when"], ["---", "---"], *([rule.state.value, rule.why] for rule in RULES)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
+
+
+def _streams_member_table() -> str:
+    head = ["found", *(state.name for state in StreamsMemberState)]
+    rows = [[found.value, *(_streams_cell(state, found) for state in StreamsMemberState)] for found in Found]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]) + "\n"
+
+
+def _streams_cell(state: StreamsMemberState, found: Found) -> str:
+    step = STEPS.get((state, found))
+    return "-" if step is None else f"{step.state.name}, {step.epoch.value}"
 
 
 def _share_table() -> str:

@@ -9,16 +9,50 @@ from __future__ import annotations
 
 from oncelog.broker.answers import then
 from oncelog.broker.auth.acls import AclOperation, ResourceType
-from oncelog.broker.context import RequestContext
+from oncelog.broker.context import BrokerContext, ConnectionFacts, RequestContext
 from oncelog.broker.net.dispatch import api
 from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.txn.end_txn import EndTxnResult
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
+from oncelog.protocol.hot.end_txn import end_txn_answer, read_end_txn
 
 
-@api(ApiKey.END_TXN, 0, 5)
+class StraightEndTxn:
+    """From the frame to the bytes of the answer; `StraightWay` of one broker."""
+
+    __slots__ = ("_broker",)
+
+    def __init__(self, broker: BrokerContext) -> None:
+        self._broker = broker
+
+    def __call__(
+        self, version: int, frame: memoryview, begin: int, correlation_id: int, connection: ConnectionFacts
+    ) -> Reply[bytes] | None:
+        """Who may not is left to `handle`."""
+        request = read_end_txn(frame, begin)
+        if request is None:
+            return None
+        transactional_id, producer_id, producer_epoch, committed = request
+        broker = self._broker
+        authorizer = broker.authorizer
+        if authorizer is not None and not authorizer.authorize(
+            connection.principal, connection.client_host, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
+        ):
+            return None
+        reply = broker.transactions.end_txn(transactional_id, producer_id, producer_epoch, committed, api_version=version)
+        if type(reply) is EndTxnResult:
+            return self._told(reply, version, correlation_id)
+        return then(reply, lambda result: self._told(result, version, correlation_id))
+
+    def _told(self, result: EndTxnResult, version: int, correlation_id: int) -> bytes:
+        if result.error:
+            self._broker.errors.add(ApiKey.END_TXN, result.error)
+        return end_txn_answer(version, correlation_id, *result)
+
+
+@api(ApiKey.END_TXN, 0, 5, straight=StraightEndTxn)
 def handle(req: messages.EndTxnRequest, ctx: RequestContext) -> Reply[messages.EndTxnResponse]:
     """End the transaction."""
     if not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, req.transactional_id):

@@ -26,7 +26,11 @@ def handle(req: messages.UpdateFeaturesRequest, ctx: RequestContext) -> messages
     config = ctx.broker.config
     known = {
         feature.name: feature
-        for feature in features(transaction_version=config.txn.transaction_version, group_version=int(config.group.group_consumer_enabled))
+        for feature in features(
+            transaction_version=config.txn.transaction_version,
+            group_version=int(config.group.group_consumer_enabled),
+            streams_version=int(config.group.group_streams_enabled),
+        )
     }
     try:
         for update in req.feature_updates:

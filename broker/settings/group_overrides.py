@@ -13,7 +13,6 @@ from oncelog.protocol.config_def import BOOLEAN, INT, STRING, Option, config_cla
 from oncelog.protocol.errors import ErrorCode, KafkaError
 
 _SHARE = "Accepted; share groups are not served."
-_STREAMS = "Accepted; streams groups are not served."
 _DURATION = re.compile(r"by_duration:P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?", re.IGNORECASE)
 
 
@@ -47,11 +46,33 @@ class GroupOverrideConfig:
         "share.isolation.level", STRING, "read_uncommitted", _SHARE, one_of=("read_committed", "read_uncommitted")
     )
     share_renew_acknowledge_enable: bool = option("share.renew.acknowledge.enable", BOOLEAN, True, _SHARE)
-    streams_session_timeout_ms: int = option("streams.session.timeout.ms", INT, 45_000, _STREAMS, at_least=1)
-    streams_heartbeat_interval_ms: int = option("streams.heartbeat.interval.ms", INT, 5_000, _STREAMS, at_least=1)
-    streams_assignment_interval_ms: int = option("streams.assignment.interval.ms", INT, 1_000, _STREAMS, at_least=0)
-    streams_initial_rebalance_delay_ms: int = option("streams.initial.rebalance.delay.ms", INT, 3_000, _STREAMS, at_least=0)
-    streams_num_standby_replicas: int = option("streams.num.standby.replicas", INT, 0, _STREAMS, at_least=0)
+    streams_session_timeout_ms: int = option(
+        "streams.session.timeout.ms", INT, 45_000, "A member of this streams group that is silent for so long is removed.", at_least=1
+    )
+    streams_heartbeat_interval_ms: int = option(
+        "streams.heartbeat.interval.ms", INT, 5_000, "How often members of this streams group are told to send heartbeats.", at_least=1
+    )
+    streams_assignment_interval_ms: int = option(
+        "streams.assignment.interval.ms",
+        INT,
+        1_000,
+        "This streams group gets a new target assignment at most once in this time.",
+        at_least=0,
+    )
+    streams_initial_rebalance_delay_ms: int = option(
+        "streams.initial.rebalance.delay.ms",
+        INT,
+        3_000,
+        "How long the first assignment of this streams group, while it is empty, waits for more members.",
+        at_least=0,
+    )
+    streams_num_standby_replicas: int = option(
+        "streams.num.standby.replicas",
+        INT,
+        0,
+        "How many processes follow each task with state of this streams group, ready to take it over.",
+        at_least=0,
+    )
 
 
 def group_options() -> dict[str, Option]:

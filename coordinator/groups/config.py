@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from oncelog.coordinator.groups.streams.config import StreamsGroupConfig
 from oncelog.protocol.config_def import BOOLEAN, INT, LIST, LONG, STRING, config_class, option
 
 _INT_MAX = 2**31 - 1
 
 
 @config_class
-class GroupConfig:
+class GroupConfig(StreamsGroupConfig):
     """Names, defaults and bounds are Apache Kafka's, except where a single node makes another default the only sensible one."""
 
     # -- classic groups

@@ -4,8 +4,8 @@ Groups of consumers, share and streams groups are `HeartbeatGroup`s: their membe
 type. What the rooms of all groups (listing, offsets, removal) need of them is asked of the group, or of the service of its type, a
 `GroupWing`.
 
-A group without members keeps its type until it is deleted, but an empty classic one makes room for consumers and streams, an empty
-consumer group for a classic one.
+A group without members keeps its type until it is deleted, but an empty classic one makes room for consumers and streams, an empty group
+of these for a classic one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The group coordinator: what request handlers call.
 
-Its parts do the work: `classic/service`, `consumer/service` and `share/service` (the groups of each type; here is decided whose a request
-is), `offsets/service`, `listing` and `removal`.
+Its parts do the work: `classic/service`, `consumer/service`, `share/service` and `streams/service` (the groups of each type; here is
+decided whose a request is), `offsets/service`, `listing` and `removal`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember
 from oncelog.coordinator.groups.classic.service import ClassicGroupService
 from oncelog.coordinator.groups.classic.state import ClassicGroup, JoinGroupResult, SyncGroupResult
 from oncelog.coordinator.groups.config import GroupConfig
-from oncelog.coordinator.groups.group_type import GroupType, GroupWing
+from oncelog.coordinator.groups.group_type import GroupType, GroupWing, HeartbeatGroup
 from oncelog.coordinator.groups.listing import GroupListing
 from oncelog.coordinator.groups.offsets.service import OffsetService
 from oncelog.coordinator.groups.removal import GroupRemoval
@@ -36,10 +36,13 @@ if TYPE_CHECKING:
     from oncelog.coordinator.groups.consumer.service import ConsumerGroupService, DescribedConsumerGroup, Visible
     from oncelog.coordinator.groups.consumer.state import ConsumerGroup
     from oncelog.coordinator.groups.share.service import ShareGroupService
+    from oncelog.coordinator.groups.streams.checks import StreamsHeartbeat
+    from oncelog.coordinator.groups.streams.heartbeat import HeartbeatAnswer as StreamsHeartbeatAnswer
+    from oncelog.coordinator.groups.streams.service import DescribedStreamsGroup, StreamsGroupService
 
 _E = ErrorCode
-_WINGS = {GroupType.CONSUMER: "consumer", GroupType.SHARE: "share"}
-_OPEN_TO_CLASSIC = (None, GroupType.CLASSIC, GroupType.CONSUMER)
+_WINGS = {GroupType.CONSUMER: "consumer", GroupType.SHARE: "share", GroupType.STREAMS: "streams"}
+_OPEN_TO_CLASSIC = (GroupType.CONSUMER, GroupType.STREAMS)  # without members
 
 
 class GroupService:
@@ -76,6 +79,16 @@ class GroupService:
         from oncelog.coordinator.groups.share.service import ShareGroupService
 
         made = ShareGroupService(self.runtime)
+        made.start()
+        return made
+
+    @cached_property
+    def streams(self) -> StreamsGroupService:
+        """Groups of Kafka Streams (KIP-1071); made as late."""
+        from oncelog.coordinator.groups.streams.service import StreamsGroupService
+
+        made = StreamsGroupService(self.runtime, self.config, self._topics, self._dissolve)
+        made.overrides = lambda group_id: self.overrides(group_id)
         made.start()
         return made
 
@@ -120,16 +133,17 @@ class GroupService:
         if error is not _E.NONE:
             return JoinGroupResult(error, request.member_id)
         shard = self.runtime.shard_of(request.group_id)
-        if shard.type_of(request.group_id) not in _OPEN_TO_CLASSIC:
-            return JoinGroupResult(_E.INCONSISTENT_GROUP_PROTOCOL)
         consumer = shard.consumer_groups.get(request.group_id)
         if consumer is not None and consumer.members:
             return self.consumer.join(request, uuid_to_kafka(self._env.random.uuid()))
+        typed = shard.heartbeat_group(request.group_id)
+        if typed is not None and (typed.members or typed.type not in _OPEN_TO_CLASSIC):
+            return JoinGroupResult(_E.INCONSISTENT_GROUP_PROTOCOL)
         group = shard.groups.get(request.group_id)
         if group is None:
             if request.member_id:
                 return JoinGroupResult(_E.UNKNOWN_MEMBER_ID, request.member_id)
-            if consumer is not None and (error := self._drop_empty(consumer)) is not _E.NONE:
+            if typed is not None and (error := self._drop_empty(typed)) is not _E.NONE:
                 return JoinGroupResult(error, request.member_id)
             group = shard.groups[request.group_id] = ClassicGroup(request.group_id)
         return self._classic.join(group, request)
@@ -180,6 +194,20 @@ class GroupService:
             raise shard.refusal(group_id, GroupType.CONSUMER)
         return self.consumer.describe(group)
 
+    def streams_group_heartbeat(self, request: StreamsHeartbeat) -> Reply[StreamsHeartbeatAnswer]:
+        """Join, stay or leave. Raises KafkaError."""
+        if self.runtime.loading:
+            raise KafkaError(_E.COORDINATOR_LOAD_IN_PROGRESS)
+        return self.streams.heartbeat(request)
+
+    def streams_group_describe(self, group_id: str) -> DescribedStreamsGroup:
+        """Raises KafkaError 14, 24, 69."""
+        shard = loaded_shard(self.runtime, group_id)
+        group = shard.streams_groups.get(group_id)
+        if group is None:
+            raise shard.refusal(group_id, GroupType.STREAMS)
+        return self.streams.describe(group)
+
     # -- whose group it is
 
     def _consumer_group(self, group_id: str) -> ConsumerGroup | None:
@@ -193,13 +221,14 @@ class GroupService:
         group = self.runtime.shard_of(group_id).groups.get(group_id)
         return group, _E.NONE if group is not None else _E.UNKNOWN_MEMBER_ID
 
-    def _drop_empty(self, group: ConsumerGroup) -> ErrorCode:
-        """An empty consumer group makes way for a classic one; its offsets stay."""
+    def _drop_empty(self, group: HeartbeatGroup) -> ErrorCode:
+        """An empty group makes way for a classic one; its offsets stay."""
+        wing = self._wing(group.type)
         try:
-            self.runtime.write(group.group_id, lambda _shard, _now: Result(None, self.consumer.tombstones(group.group_id)))
+            self.runtime.write(group.group_id, lambda _shard, _now: Result(None, wing.tombstones(group.group_id)))
         except KafkaError as error:
             return error.code
-        self.consumer.forget(group.group_id)
+        wing.forget(group.group_id)
         return _E.NONE
 
     def _dissolve(self, group: ClassicGroup) -> None:

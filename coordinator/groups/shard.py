@@ -23,16 +23,22 @@ from oncelog.protocol.internal.records import (
     decode_value,
 )
 from oncelog.protocol.internal.share_groups import ShareGroupKey, ShareGroupMetadataKey
+from oncelog.protocol.internal.streams_groups import StreamsGroupKey, StreamsGroupMetadataKey
 from oncelog.protocol.names import CONSUMER_OFFSETS
 
 _S = ClassicGroupState
 if TYPE_CHECKING:
     from oncelog.coordinator.groups.consumer.state import ConsumerGroup
     from oncelog.coordinator.groups.share.state import ShareGroup
+    from oncelog.coordinator.groups.streams.state import StreamsGroup
     from oncelog.coordinator.runtime import CoordinatorRuntime
 
-_CONSUMER_KEYS, _SHARE_KEYS = get_args(ConsumerGroupKey), get_args(ShareGroupKey)
-_WHOLE_GROUPS = (ConsumerGroupMetadataKey, ShareGroupMetadataKey)  # a tombstone of one of them is the end of its group
+_CONSUMER_KEYS, _SHARE_KEYS, _STREAMS_KEYS = get_args(ConsumerGroupKey), get_args(ShareGroupKey), get_args(StreamsGroupKey)
+_WHOLE_GROUPS = (
+    ConsumerGroupMetadataKey,
+    ShareGroupMetadataKey,
+    StreamsGroupMetadataKey,
+)  # a tombstone of one of them is the end of its group
 
 
 class GroupShard:
@@ -45,7 +51,8 @@ class GroupShard:
         self.groups: dict[str, ClassicGroup] = {}
         self.consumer_groups: dict[str, ConsumerGroup] = {}
         self.share_groups: dict[str, ShareGroup] = {}
-        self._typed: tuple[Mapping[str, HeartbeatGroup], ...] = (self.consumer_groups, self.share_groups)
+        self.streams_groups: dict[str, StreamsGroup] = {}
+        self._typed: tuple[Mapping[str, HeartbeatGroup], ...] = (self.consumer_groups, self.share_groups, self.streams_groups)
         self.offsets = Offsets()
 
     # -- which type a group is
@@ -95,6 +102,8 @@ class GroupShard:
                 self._replay_typed(self.consumer_groups, decoded, content, _new_consumer_group)
         elif isinstance(decoded, _SHARE_KEYS):
             self._replay_typed(self.share_groups, decoded, content, _new_share_group)
+        elif isinstance(decoded, _STREAMS_KEYS):
+            self._replay_typed(self.streams_groups, decoded, content, _new_streams_group)
 
     def replay_marker(self, producer_id: int, producer_epoch: int, commit: bool, offset: int) -> None:
         self.offsets.end_transaction(producer_id, commit)
@@ -142,6 +151,12 @@ def _new_share_group(group_id: str) -> ShareGroup:
     from oncelog.coordinator.groups.share.state import ShareGroup
 
     return ShareGroup(group_id)
+
+
+def _new_streams_group(group_id: str) -> StreamsGroup:
+    from oncelog.coordinator.groups.streams.state import StreamsGroup
+
+    return StreamsGroup(group_id)
 
 
 def _same_members(group: ClassicGroup, value: GroupMetadataValue) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.txn import end_txn, init_producer_id
@@ -24,8 +25,7 @@ _EXPIRY_BATCH_BYTES = 16 * 1024
 _ONGOING = TransactionState.ONGOING
 
 
-@dataclass(frozen=True, slots=True)
-class WriteMarkers:
+class WriteMarkers(NamedTuple):
     """Effect: once the Prepare record is durable, write the markers and complete the transaction."""
 
     transactional_id: str
@@ -49,8 +49,7 @@ class Fenced:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AddPartitions:
+class AddPartitions(NamedTuple):
     """One request, whoever sent it. `client_version`: 2 for AddPartitionsToTxn v4+ and implicit adds, else 0."""
 
     transactional_id: str

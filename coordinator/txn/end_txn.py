@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from oncelog.coordinator.txn.state import (
     MAX_CLIENT_EPOCH,
@@ -21,8 +21,7 @@ from oncelog.protocol.errors import ErrorCode
 _BUMPING_VERSION = 5  # EndTxn from here on raises the epoch (TransactionVersion.transactionVersionForEndTxn)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndTxn:
+class EndTxn(NamedTuple):
     """One request."""
 
     transactional_id: str
@@ -36,8 +35,7 @@ class EndTxn:
         return self.api_version >= _BUMPING_VERSION
 
 
-@dataclass(frozen=True, slots=True)
-class EndTxnResult:
+class EndTxnResult(NamedTuple):
     """`producer_id` and `producer_epoch`: the pair to use next (on the wire from v5 on)."""
 
     error: ErrorCode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.coordinator.txn.state import (
@@ -109,8 +109,7 @@ def renewed(
         epoch, last = epoch + 1, epoch
     elif request.producer_epoch != last:
         return None
-    return replace(
-        txn,
+    return txn._replace(
         producer_id=producer_id,
         producer_epoch=epoch,
         last_producer_epoch=last,
@@ -129,8 +128,7 @@ def kept(txn: TransactionMetadata, request: InitProducerId, new_producer_id: Cal
     next_id, next_epoch = txn.next_producer_id, txn.client_epoch + 1
     if next_epoch > MAX_CLIENT_EPOCH:
         next_id, next_epoch = new_producer_id(), 0
-    return replace(
-        txn,
+    return txn._replace(
         next_producer_id=next_id,
         next_producer_epoch=next_epoch,
         timeout_ms=request.effective_timeout_ms,

@@ -17,11 +17,6 @@ _log = logging.getLogger(__name__)
 OffsetsMarkerListener = Callable[[int, int, int, bool, int], None]  # partition, producer id, producer epoch, commit, offset
 
 
-class _Appended(Protocol):
-    @property
-    def base_offset(self) -> int: ...
-
-
 class _Producer(Protocol):
     @property
     def producer_id(self) -> int: ...
@@ -38,13 +33,15 @@ class _Producer(Protocol):
 class _Producers(Protocol):
     def get(self, producer_id: int) -> _Producer | None: ...
 
+    def marked(self, producer_id: int) -> tuple[int, int, int]: ...
+
 
 class MarkerLog(Protocol):
     """What of a `Log` markers need."""
 
     def append_marker(
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int, commit: bool, now_ms: int, *, transaction_version: int = 0
-    ) -> _Appended: ...
+    ) -> int: ...
 
     @property
     def state(self) -> _Producers: ...
@@ -87,7 +84,7 @@ class LocalMarkerChannel:
             marker.commit,
             now_ms,
             transaction_version=marker.transaction_version,
-        ).base_offset
+        )
         topic, partition = marker.topic_partition
         if topic == CONSUMER_OFFSETS and self.on_offsets_marker is not None:
             self.on_offsets_marker(partition, marker.producer_id, marker.producer_epoch, marker.commit, offset)
@@ -108,5 +105,4 @@ def is_marked(log: MarkerLog, marker: Marker, since_ms: int) -> bool:
 
 def _coordinator_epoch(log: MarkerLog, producer_id: int) -> int:
     """0, unless the partition was brought from a Kafka cluster, whose coordinators have counted."""
-    entry = log.state.get(producer_id)
-    return COORDINATOR_EPOCH if entry is None else max(COORDINATOR_EPOCH, entry.coordinator_epoch)
+    return max(COORDINATOR_EPOCH, log.state.marked(producer_id)[1])

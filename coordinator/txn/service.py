@@ -198,6 +198,20 @@ class TxnService:
                 verdicts[partition] = ErrorCode.INVALID_PRODUCER_EPOCH
         return verdicts, position
 
+    def admit_one(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition, *, implicit_add: bool
+    ) -> tuple[ErrorCode, LogPosition | None]:
+        """`admit` of one partition, on which no transaction of the pair is open. What else than NONE is told there, `admit` knows."""
+        if implicit_add:
+            try:
+                written = self._write_add(AddPartitions(transactional_id, producer_id, producer_epoch, frozenset((partition,)), 2))
+            except KafkaError as error:
+                return error.code, None
+            return written.response, written.position if written.response is ErrorCode.NONE else None
+        if not self.verifies_partitions:
+            return ErrorCode.NONE, None
+        return self.verify_partitions(transactional_id, producer_id, producer_epoch, (partition,))[partition], None
+
     def when_durable(self, handle: LogPosition, callback: Callable[[KafkaError | None], None]) -> None:
         """Call back, at once or later, when what `admit` wrote is on disk; with the error when it never will be."""
         self.runtime.when_durable(handle, lambda error: callback(error if error is None else coordinator_error(error)))

@@ -8,17 +8,24 @@ without which a client could not repeat a request after a restart. Kafka skips t
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 
 from oncelog.coordinator.result import CoordinatorRecord
 from oncelog.coordinator.txn.state import NO_PRODUCER_ID, TransactionMetadata, TransactionState
 from oncelog.protocol.errors import ErrorCode, KafkaError
-from oncelog.protocol.internal.records import TransactionLogKey, TransactionLogValue, decode_key, decode_value
+from oncelog.protocol.internal.records import decode_key, decode_value
+from oncelog.protocol.internal.transaction_log import (
+    TransactionLogKey,
+    TransactionLogValue,
+    packed_partitions,
+    transaction_value,
+)
 from oncelog.protocol.names import TRANSACTION_STATE, TopicPartition
 
 _EMPTY = TransactionState.EMPTY
+_NO_PARTITIONS = packed_partitions(None)
+_FEW = 8
 
 
 class TransactionLogFormat:
@@ -37,7 +44,7 @@ class TransactionLogFormat:
         if self._version == 0 and txn.client_transaction_version:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "transaction.version is 0")
         content = txn if self._version >= 1 else None  # version 0 does not tell all
-        return CoordinatorRecord(_key(txn.transactional_id), _value_of(txn).encode(self._version), content)
+        return CoordinatorRecord(_key(txn.transactional_id), _value_of(txn, self._version), content)
 
     def tombstone(self, transactional_id: str) -> CoordinatorRecord:
         return CoordinatorRecord(_key(transactional_id), None)
@@ -73,7 +80,7 @@ class TxnShard:
         renewed = self._renewed.get(txn.transactional_id)
         if renewed is None or (renewed.producer_id, renewed.producer_epoch) != (txn.producer_id, txn.producer_epoch):
             return txn
-        return replace(txn, last_producer_epoch=renewed.last_producer_epoch, previous_producer_id=renewed.previous_producer_id)
+        return txn._replace(last_producer_epoch=renewed.last_producer_epoch, previous_producer_id=renewed.previous_producer_id)
 
     def is_pending(self, transactional_id: str) -> bool:
         return transactional_id in self._pending
@@ -127,7 +134,13 @@ class TxnShard:
 
     def _put(self, id: str, after: TransactionMetadata | None) -> None:
         before = self.transactions.pop(id, None)
-        if before is not None and after is not None and _producer_ids(before) == _producer_ids(after):
+        if (
+            before is not None
+            and after is not None
+            and before.producer_id == after.producer_id
+            and before.previous_producer_id == after.previous_producer_id
+            and before.next_producer_id == after.next_producer_id
+        ):
             self.transactions[id] = after
             return
         if after is None or before is None or after.producer_id != before.producer_id:
@@ -154,13 +167,15 @@ def _key(transactional_id: str) -> bytes:
     return TransactionLogKey(transactional_id).encode()
 
 
-def _value_of(txn: TransactionMetadata) -> TransactionLogValue:
-    return TransactionLogValue(
+def _value_of(txn: TransactionMetadata, version: int) -> bytes:
+    if version == 0:
+        return _log_value(txn).encode(0)
+    return transaction_value(
         txn.producer_id,
         txn.producer_epoch,
         txn.timeout_ms,
         txn.state,
-        None if txn.state is _EMPTY else _grouped(txn.partitions),
+        _NO_PARTITIONS if txn.state is _EMPTY else _packed(txn.partitions),
         txn.last_update_timestamp_ms,
         txn.start_timestamp_ms,
         txn.previous_producer_id,
@@ -171,10 +186,29 @@ def _value_of(txn: TransactionMetadata) -> TransactionLogValue:
     )
 
 
+def _log_value(txn: TransactionMetadata) -> TransactionLogValue:
+    return TransactionLogValue(
+        txn.producer_id,
+        txn.producer_epoch,
+        txn.timeout_ms,
+        txn.state,
+        None if txn.state is _EMPTY else _grouped(txn.partitions),
+        txn.last_update_timestamp_ms,
+        txn.start_timestamp_ms,
+    )
+
+
+def _packed(partitions: frozenset[TopicPartition]) -> bytes:
+    return _packed_few(partitions) if len(partitions) <= _FEW else packed_partitions(_grouped(partitions))
+
+
+@lru_cache(maxsize=4096)
+def _packed_few(partitions: frozenset[TopicPartition]) -> bytes:
+    """Of what most transactions write to, again and again."""
+    return packed_partitions(_grouped(partitions))
+
+
 def _grouped(partitions: frozenset[TopicPartition]) -> list[tuple[str, list[int]]]:
-    if len(partitions) == 1:
-        ((topic, partition),) = partitions
-        return [(topic, [partition])]
     return [(topic, [each.partition for each in group]) for topic, group in groupby(sorted(partitions), key=lambda each: each.topic)]
 
 

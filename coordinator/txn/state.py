@@ -12,7 +12,6 @@ its old epoch ("retry").
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
@@ -127,8 +126,10 @@ TRANSITIONS: dict[tuple[TransactionState, Event], Outcome] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionMetadata:
+_ONGOING = TransactionState.ONGOING  # bound once: in Python 3.11 each look into an enum is a function call
+
+
+class TransactionMetadata(NamedTuple):
     """The hard state of one transactional id, as its latest record tells it (Kafka's TransactionMetadata).
 
     `last_producer_epoch` is the epoch of the client before the last bump, by which a repeated request is known; -1 when nobody may repeat.
@@ -157,22 +158,26 @@ class TransactionMetadata:
     @property
     def keeps_prepared(self) -> bool:
         """A new instance took over and kept the transaction: it must end it before anything else."""
-        return self.state is TransactionState.ONGOING and self.next_producer_epoch != NO_EPOCH
+        return self.next_producer_epoch != NO_EPOCH and self.state is _ONGOING
 
     @property
     def client_producer_id(self) -> int:
         """The producer id that the legitimate client uses now."""
-        return self.next_producer_id if self.keeps_prepared and self.next_producer_id != NO_PRODUCER_ID else self.producer_id
+        if self.next_producer_id == NO_PRODUCER_ID or not self.keeps_prepared:
+            return self.producer_id
+        return self.next_producer_id
 
     @property
     def client_epoch(self) -> int:
         """The epoch that the legitimate client uses now."""
-        return self.next_producer_epoch if self.keeps_prepared else self.producer_epoch
+        if self.next_producer_epoch == NO_EPOCH or not self.keeps_prepared:
+            return self.producer_epoch
+        return self.next_producer_epoch
 
     @property
     def deadline_ms(self) -> int | None:
         """From when on the open transaction is aborted; None without one, and for two-phase commit, which waits for its coordinator."""
-        if self.state is not TransactionState.ONGOING or self.is_two_phase_commit:
+        if self.state is not _ONGOING or self.timeout_ms == TWO_PHASE_COMMIT_TIMEOUT_MS:
             return None
         return self.start_timestamp_ms + self.timeout_ms + 1
 
@@ -184,8 +189,7 @@ class TransactionMetadata:
 
     def overtaken(self, epoch: int, now_ms: int) -> TransactionMetadata:
         """Later records are lost, of which `epoch` is left: nothing is open under it that this one knows of."""
-        return replace(
-            self,
+        return self._replace(
             producer_epoch=epoch,
             state=TransactionState.EMPTY,
             last_update_timestamp_ms=now_ms,
@@ -199,7 +203,7 @@ class TransactionMetadata:
     def completed(self, state: TransactionState, now_ms: int) -> TransactionMetadata:
         """After all markers: an exhausted producer id gives way to the next one."""
         producer_id, producer_epoch = self.pair_after_end()
-        return TransactionMetadata(  # not `replace`, which costs 4 us
+        return TransactionMetadata(  # not `_replace`, which costs 2 us
             self.transactional_id,
             producer_id,
             producer_epoch,

@@ -15,6 +15,7 @@ from oncelog.protocol.primitives import Buffer, MalformedRequest, read_unsigned_
 
 T = TypeVar("T")
 FIRST_FLEXIBLE: Final = 9
+FIRST_ADDING: Final = 12  # a transactional batch adds its partition by itself
 FIRST_BY_TOPIC_ID: Final = 13
 
 ProducePartition: TypeAlias = tuple[int, memoryview | None]
@@ -92,10 +93,11 @@ class LoneProduce:
     `topic_id` from v13 on, `topic` before; the other one is None.
     """
 
-    __slots__ = ("_head", "acks", "partition", "topic", "topic_id")
+    __slots__ = ("_head", "acks", "partition", "topic", "topic_id", "transactional_id")
 
-    def __init__(self, acks: int, topic: str | None, topic_id: bytes | None, partition: int) -> None:
+    def __init__(self, acks: int, topic: str | None, topic_id: bytes | None, partition: int, transactional_id: str | None = None) -> None:
         self.acks = acks
+        self.transactional_id = transactional_id
         self.topic = topic
         self.topic_id = topic_id
         self.partition = partition
@@ -178,7 +180,7 @@ class LoneProduceReader(Generic[T]):
             return None
         request = parse_produce(FIRST_BY_TOPIC_ID if self._by_id else FIRST_FLEXIBLE, prefix + b"\x01\x00\x00\x00")
         ((name, topic_id, ((partition, _),)),) = request.topics
-        return LoneProduce(request.acks, name, topic_id, partition)
+        return LoneProduce(request.acks, name, topic_id, partition, request.transactional_id)
 
 
 def _read_partitions(view: memoryview, pos: int, most: int) -> tuple[list[ProducePartition], int]:

@@ -257,3 +257,8 @@ def record_fields(name: str, data: Buffer) -> FieldReader:
     if version != 0:
         raise CorruptRecord(f"{name} of version {version}; only version 0 is known")
     return FieldReader(data, 2, flexible=True)
+
+
+def known_version(name: str, version: int, highest: int) -> None:
+    if not 0 <= version <= highest:
+        raise CorruptRecord(f"{name} of version {version}; versions 0 to {highest} are known")

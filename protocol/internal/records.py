@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from struct import Struct, pack
+from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
 from oncelog.protocol.internal.consumer_groups import (
@@ -20,12 +20,13 @@ from oncelog.protocol.internal.consumer_groups import (
     ConsumerGroupKey,
     ConsumerGroupValue,
 )
-from oncelog.protocol.internal.fields import CorruptRecord, FieldReader, FieldWriter
+from oncelog.protocol.internal.fields import CorruptRecord, FieldReader, FieldWriter, known_version
 from oncelog.protocol.internal.share_groups import SHARE_GROUP_KEYS, SHARE_GROUP_VALUES, ShareGroupKey, ShareGroupValue
 from oncelog.protocol.internal.share_state import SHARE_STATE_KEYS, SHARE_STATE_VALUES, ShareStateKey, ShareStateValue
 from oncelog.protocol.internal.streams_groups import STREAMS_GROUP_KEYS, STREAMS_GROUP_VALUES, StreamsGroupKey, StreamsGroupValue
+from oncelog.protocol.internal.transaction_log import TransactionLogKey, TransactionLogValue
 from oncelog.protocol.names import SHARE_GROUP_STATE, TRANSACTION_STATE
-from oncelog.protocol.primitives import Buffer, unsigned_varint
+from oncelog.protocol.primitives import Buffer
 
 __all__ = [
     "CorruptRecord",
@@ -43,22 +44,7 @@ __all__ = [
     "decode_value",
 ]
 
-FIRST_FLEXIBLE_TRANSACTION_VALUE: Final = 1
-LAST_PRODUCER_EPOCH_TAG: Final = 1000  # ours, far above Kafka's; Kafka reads past tags it does not know
 FIRST_FLEXIBLE_GROUP_VALUE: Final = 4  # of OffsetCommitValue and GroupMetadataValue alike
-
-
-_KEY_HEAD: Final = Struct(">hh")  # record type, size of the name
-
-
-class TransactionLogKey(NamedTuple):
-    """Key of `__transaction_state`, version 0."""
-
-    transactional_id: str
-
-    def encode(self) -> bytes:
-        id = self.transactional_id.encode()
-        return _KEY_HEAD.pack(0, len(id)) + id
 
 
 class OffsetCommitKey(NamedTuple):
@@ -96,103 +82,6 @@ class UnknownKey(NamedTuple):
     data: bytes
 
 
-_FRONT: Final = Struct(">hqhib")  # version, producer id, epoch, timeout, status
-_TIMES: Final = Struct(">qq")
-_TAGGED_INT16: Final = Struct(">BBh")
-_TAGGED_INT64: Final = Struct(">BBq")
-_LAST_EPOCH_TAG: Final = unsigned_varint(LAST_PRODUCER_EPOCH_TAG)
-
-
-@dataclass(slots=True)
-class TransactionLogValue:
-    """What the transaction log says about a transactional id. `transaction_partitions` is None in state Empty."""
-
-    producer_id: int
-    producer_epoch: int
-    transaction_timeout_ms: int
-    transaction_status: int
-    transaction_partitions: list[tuple[str, list[int]]] | None
-    transaction_last_update_timestamp_ms: int
-    transaction_start_timestamp_ms: int
-    previous_producer_id: int = -1
-    next_producer_id: int = -1
-    client_transaction_version: int = 0
-    next_producer_epoch: int = -1
-    last_producer_epoch: int = -1
-
-    def encode(self, version: int = 1) -> bytes:
-        """Version 1 (transaction.version >= 1) has the tagged fields, version 0 drops them."""
-        front = _FRONT.pack(version, self.producer_id, self.producer_epoch, self.transaction_timeout_ms, self.transaction_status)
-        times = _TIMES.pack(self.transaction_last_update_timestamp_ms, self.transaction_start_timestamp_ms)
-        if version < FIRST_FLEXIBLE_TRANSACTION_VALUE:
-            return front + self._partitions_of_version_0() + times
-        partitions = self.transaction_partitions
-        if partitions is None:
-            return front + b"\x00" + times + self._tagged_fields()
-        pieces = [front, unsigned_varint(len(partitions) + 1)]
-        for topic, indexes in partitions:
-            name = topic.encode()
-            count = len(indexes)
-            pieces += (unsigned_varint(len(name) + 1), name, unsigned_varint(count + 1), pack(f">{count}i", *indexes), b"\x00")
-        pieces += (times, self._tagged_fields())
-        return b"".join(pieces)
-
-    def _partitions_of_version_0(self) -> bytes:
-        out = FieldWriter()
-
-        def topic_partitions(entry: tuple[str, list[int]]) -> None:
-            out.string(entry[0])
-            out.int32_array(entry[1])
-
-        out.array(self.transaction_partitions, topic_partitions)
-        return out.result()
-
-    def _tagged_fields(self) -> bytes:
-        """How many, then each as tag, size, value."""
-        count, fields = 0, b""
-        if self.previous_producer_id != -1:
-            count, fields = 1, _TAGGED_INT64.pack(0, 8, self.previous_producer_id)
-        if self.next_producer_id != -1:
-            count, fields = count + 1, fields + _TAGGED_INT64.pack(1, 8, self.next_producer_id)
-        if self.client_transaction_version != 0:
-            count, fields = count + 1, fields + _TAGGED_INT16.pack(2, 2, self.client_transaction_version)
-        if self.next_producer_epoch != -1:
-            count, fields = count + 1, fields + _TAGGED_INT16.pack(3, 2, self.next_producer_epoch)
-        if self.last_producer_epoch != -1:
-            count, fields = count + 1, fields + _LAST_EPOCH_TAG + _TAGGED_INT16.pack(0, 2, self.last_producer_epoch)[1:]
-        return unsigned_varint(count) + fields
-
-    @classmethod
-    def decode(cls, data: Buffer) -> TransactionLogValue:
-        version = FieldReader(data).int16()
-        _known(cls.__name__, version, 1)
-        fields = FieldReader(data, flexible=version >= FIRST_FLEXIBLE_TRANSACTION_VALUE)
-        _, producer_id, producer_epoch, timeout_ms, status = fields.fixed(_FRONT)
-
-        def topic_partitions() -> tuple[str, list[int]]:
-            entry = fields.string(), fields.int32_array()
-            fields.raw_tags()
-            return entry
-
-        partitions = fields.nullable_array(topic_partitions)
-        updated_ms, started_ms = fields.fixed(_TIMES)
-        tags = fields.int_tags()
-        return cls(
-            producer_id,
-            producer_epoch,
-            timeout_ms,
-            status,
-            partitions,
-            updated_ms,
-            started_ms,
-            previous_producer_id=tags.get(0, -1),
-            next_producer_id=tags.get(1, -1),
-            client_transaction_version=tags.get(2, 0),
-            next_producer_epoch=tags.get(3, -1),
-            last_producer_epoch=tags.get(LAST_PRODUCER_EPOCH_TAG, -1),
-        )
-
-
 @dataclass(slots=True)
 class OffsetCommitValue:
     """A committed offset. `expire_timestamp` exists in version 1 only: an explicit retention was asked for."""
@@ -221,7 +110,7 @@ class OffsetCommitValue:
     @classmethod
     def decode(cls, data: Buffer) -> OffsetCommitValue:
         version = FieldReader(data).int16()
-        _known(cls.__name__, version, 4)
+        known_version(cls.__name__, version, 4)
         fields = FieldReader(data, 2, flexible=version >= FIRST_FLEXIBLE_GROUP_VALUE)
         value = cls(
             offset=fields.int64(),
@@ -320,7 +209,7 @@ class GroupMetadataValue:
     @classmethod
     def decode(cls, data: Buffer) -> GroupMetadataValue:
         version = FieldReader(data).int16()
-        _known(cls.__name__, version, 4)
+        known_version(cls.__name__, version, 4)
         fields = FieldReader(data, 2, flexible=version >= FIRST_FLEXIBLE_GROUP_VALUE)
 
         def read_member() -> MemberMetadata:
@@ -392,8 +281,3 @@ _VALUES: Final[dict[type, Callable[[Buffer], InternalValue]]] = {
     **STREAMS_GROUP_VALUES,
     **SHARE_STATE_VALUES,
 }
-
-
-def _known(name: str, version: int, highest: int) -> None:
-    if not 0 <= version <= highest:
-        raise CorruptRecord(f"{name} of version {version}; versions 0 to {highest} are known")

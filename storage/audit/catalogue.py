@@ -14,8 +14,10 @@ from oncelog.storage.directory.topic import TOPIC_FILE, decode_topic, parse_topi
 from oncelog.storage.env import OsFileSystem
 from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.files.snapshot import decode_window
-from oncelog.storage.files.twin_file import examine, parse_frame, stood
+from oncelog.storage.files.twin_file import COPY, examine, parse_frame, stood
 from oncelog.storage.moving.kafka_topics import METADATA_LOG, KafkaTopic, MalformedMetadata, topics_from_kafka
+from oncelog.storage.recovery.doubts import DOUBTS_FILE, parse_doubts
+from oncelog.storage.recovery.missing import MISSING_FILE, parse_missing
 
 REGISTRY = "oncelog.topics"
 METADATA = "oncelog.metadata"
@@ -95,16 +97,26 @@ def _audit_identity(path: Path, payload: bytes, findings: Findings) -> None:
 
 def audit_beside_log(folder: PartitionFolder, findings: Findings) -> None:
     """`oncelog.window` and `oncelog.txnindexes` of a partition folder of ours: without the first the producers' batches are read again,
-    without the second the markers."""
+    without the second the markers. And what tells of damage that was settled."""
+    for name, parse in ((MISSING_FILE, parse_missing), (DOUBTS_FILE, _parse_doubts), (DOUBTS_FILE + COPY, _parse_doubts)):
+        if (folder.path / name).exists():
+            try:
+                parse((folder.path / name).read_bytes())
+            except (OSError, DamagedFile) as error:
+                findings.error(Kind.OWN_FILE, str(error), file=name)
     for name in (WINDOW, VOUCHER):
         path = folder.path / name
         if path.exists():
             try:
                 parse_frame(name, path.read_bytes()) if name == VOUCHER else _parse_window(path.read_bytes())
-            except DamagedFile as error:
+            except (OSError, DamagedFile) as error:
                 findings.error(Kind.OWN_FILE, str(error), file=name)
         elif (folder.path / TOPIC_FILE).exists() and _is_wanted(folder, name):
             findings.note(Kind.OWN_FILE, "missing: will be made again", file=name)
+
+
+def _parse_doubts(data: bytes) -> None:
+    parse_doubts(parse_frame(DOUBTS_FILE, data).payload)
 
 
 def _parse_window(data: bytes) -> None:

@@ -20,7 +20,8 @@ producer is checked: epoch, sequence, duplicate (`producer_checks.py`) · the se
 leader epoch are put into the header and the batch is written (`segment.py`, `segment_file.py`) · the producer's state takes it in
 (`producer_state.py`) · a flush is asked for (`flush.py`). Where there is a journal (`storage/journal/`) a small batch goes to that, and
 into the file when the journal has it on disk (`durability.py`); it is read from memory until then. All of that is one turn of the loop.
-What most small producers send goes this way in one straight line, at a quarter of the cost (`plain_append.py`). Until the write nothing has
+What most small producers send goes this way in one straight line, at a quarter of the cost (`plain_append.py`), and so does what the broker
+writes itself: records of its coordinators, and markers (`own_append.py`). Until the write nothing has
 changed, so a refusal leaves no trace; a write that fails cuts the file back, and unless the disk was only full the log is offline from then
 on. A failed fdatasync is final.
 

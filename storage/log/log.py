@@ -14,10 +14,9 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from oncelog.protocol.control_records import new_marker
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import IsolationLevel, TopicPartition
-from oncelog.protocol.records import BatchHeader, patch_offset
+from oncelog.protocol.records import BatchHeader, assigned, parse_header
 from oncelog.storage.config import LogConfig
 from oncelog.storage.env import Env
 from oncelog.storage.files.descriptors import Descriptors
@@ -26,6 +25,7 @@ from oncelog.storage.log import producer_snapshots
 from oncelog.storage.log.durability import Durability, seal
 from oncelog.storage.log.flush import Flusher
 from oncelog.storage.log.mending import Mender, Mending
+from oncelog.storage.log.own_append import OwnAppends
 from oncelog.storage.log.plain_append import PlainAppends
 from oncelog.storage.log.producer_checks import check_marker, check_producer
 from oncelog.storage.log.producer_state import CompletedTxn, ProducerState, ProducerStateEntry
@@ -102,6 +102,7 @@ class Log:
         self.mending = Mending(self, flusher, mend, self._watchers.changed)
         self.reader = Reader(self)
         self.plain = PlainAppends(self)
+        self.own = OwnAppends(self)
         state.high_watermark_moved(self.high_watermark)
 
     def __repr__(self) -> str:
@@ -154,20 +155,25 @@ class Log:
 
     def append_marker(
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int, commit: bool, now_ms: int, *, transaction_version: int = 0
-    ) -> AppendInfo:
-        """End the producer's transaction here. Raises KafkaError 47 or 52 for a zombie, 56 when the disk fails."""
+    ) -> int:
+        """End the producer's transaction here; the marker's offset. Raises KafkaError 47 or 52 for a zombie, 56 when the disk fails."""
         self.check_online()
-        check_marker(
-            self.state, producer_id, producer_epoch, coordinator_epoch, self.topic_partition, self.log_end_offset, transaction_version
-        )
-        header, batch = new_marker(producer_id, producer_epoch, commit, coordinator_epoch, now_ms)
-        self._write(header, batch, now_ms)
-        completed = self.state.end_transaction(producer_id, producer_epoch, coordinator_epoch, header.base_offset, now_ms, now_ms, commit)
+        end = self.log_end_offset
+        check_marker(self.state, producer_id, producer_epoch, coordinator_epoch, self.topic_partition, end, transaction_version)
+        offset = self.own.marker(producer_id, producer_epoch, coordinator_epoch, commit, now_ms)
+        completed = self.state.end_transaction(producer_id, producer_epoch, coordinator_epoch, offset, now_ms, now_ms, commit)
         if completed is not None:
             self._complete(completed)
-        info = AppendInfo(header.base_offset, header.base_offset, -1, self.log_start_offset)
         self.appended()
-        return info
+        return offset
+
+    def append_own(self, batch: bytes, now_ms: int, *, of_any_size: bool) -> None:
+        """Write a batch of the broker itself that `own` leaves, at the log end. Raises KafkaError."""
+        self.check_online()
+        header, stored = parse_header(batch), bytearray(batch)
+        if not of_any_size:
+            validate(stored, self.config, self.topic_partition, now_ms, client=False, header=header)
+        self._write(header, stored, now_ms)
 
     def _complete(self, completed: CompletedTxn) -> None:
         """Index before release: readers must never see an aborted transaction as committed."""
@@ -191,8 +197,9 @@ class Log:
             segment = self.segments.active
             if must_roll(segment, self.config, self.jitter_ms, header, last_offset, size, now_ms):
                 segment = self.roll(now_ms)
-            assigned = _assigned(stored, base_offset, self.leader_epoch)
-            segment.append(assigned, last_offset, header.max_timestamp, self.config.max_segment_bytes)
+            segment.append(
+                assigned(stored, base_offset, self.leader_epoch), last_offset, header.max_timestamp, self.config.max_segment_bytes
+            )
         except OSError as error:
             raise self.write_failed(error) from error
         self.log_end_offset = last_offset + 1
@@ -212,12 +219,14 @@ class Log:
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Error while writing to partition {self.topic_partition}: {error}")
 
     def appended(self) -> None:
-        if self.config.flush_on_ack:
-            self.durability.ask()
+        config, durability = self.config, self.durability
+        if config.flush_on_ack:
+            durability.ask()
             return
-        self._advance_high_watermark(self.log_end_offset)
-        if self.log_end_offset - self.durability.durable_end >= self.config.flush_messages or self.durability.has_writes:
-            self.durability.request()
+        end = self.log_end_offset
+        self._advance_high_watermark(end)
+        if end - durability.durable_end >= config.flush_messages or durability.has_writes:
+            durability.request()
 
     # -- rolling
 
@@ -387,11 +396,3 @@ class Log:
     def close_files(self) -> None:
         for segment in self.segments:
             self.descriptors.forget(segment.log_path)
-
-
-def _assigned(stored: bytearray | memoryview, base_offset: int, leader_epoch: int) -> bytearray | memoryview:
-    """`stored` with offset and epoch; bytes that may not be changed are copied."""
-    if isinstance(stored, memoryview) and stored.readonly:
-        stored = bytearray(stored)
-    patch_offset(stored, base_offset, leader_epoch)
-    return stored

@@ -163,7 +163,7 @@ class Mending:
         except OSError as error:
             raise self._error(str(error)) from error
         if doubt is not Doubt.ABORTED:
-            _log.error("damage found partition=%s looked_at=%s error=%s", log.topic_partition, doubt.value, damage)
+            _log.info("damage found partition=%s looked_at=%s error=%s", log.topic_partition, doubt.value, damage)
         job = self._job = _Job(log, self._mender, segment, doubt)
         if here:
             job.run()
@@ -278,7 +278,7 @@ class Mending:
         if job.doubt is Doubt.ABORTED:
             entries, found = len(job.draft.aborted), len(job.segment.aborted)
             _log.warning("txn index rebuilt segment=%s entries=%d found=%d", job.segment.log_path, entries, found)
-        else:
+        elif job.draft.damaged_at is None:  # else that was told
             _log.warning("segment mended segment=%s", job.segment.log_path)
 
     def _error(self, why: str) -> KafkaError:

@@ -1,12 +1,14 @@
 """The append of a plain batch in one straight line: what nearly all small producers send, at a third of what `Log.append` costs.
 
-Plain is a batch that needs neither a second look nor a change: whole, not compressed, not transactional, with the timestamps its header
-says, in sequence, for the segment that is being written. Every check of `validation`, `producer_checks` and `rolling` is made, but only
-the verdict "yes" is given here: for anything else nothing is done, and `Log.append` decides and finds the words.
+Plain is a batch that needs neither a second look nor a change: whole, not compressed, with the timestamps its header says, in sequence,
+for the segment that is being written. Where it begins a transaction the coordinator is asked. Every check of `validation`,
+`producer_checks` and `rolling` is made, but only the verdict "yes" is given here: for anything else nothing is done, and `Log.append`
+decides and finds the words.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Protocol
 
@@ -14,10 +16,10 @@ from oncelog.protocol.crc import crc32c
 from oncelog.protocol.errors import KafkaError
 from oncelog.protocol.primitives import INT32_MAX
 from oncelog.protocol.record_walk import UNKNOWN, WITH_KEY, WITHOUT_KEY, Allowance, CorruptRecords, RecordWalk, lone_record
-from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, unpack_header
+from oncelog.protocol.records import CRC_START, CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD, TRANSACTIONAL_BIT, unpack_header
 from oncelog.storage.config import LogConfig
 from oncelog.storage.files.leader_epochs import LeaderEpochs
-from oncelog.storage.log.producer_checks import continues
+from oncelog.storage.log.producer_checks import continues, continues_transaction
 from oncelog.storage.log.producer_state import ProducerState
 from oncelog.storage.log.rolling import room_of
 from oncelog.storage.log.segment import MAX_RELATIVE_OFFSET, Segment
@@ -60,10 +62,11 @@ class PlainAppends:
         self._full_at = 0  # bytes of the segment, from which on it may have to be rolled
         self._newest = 0  # likewise, of a batch's timestamp
 
-    def append(self, batch: memoryview, now_ms: int) -> int:
+    def append(self, batch: memoryview, now_ms: int, may_begin: Callable[[int, int], bool] | None = None) -> int:
         """Append `batch`, which may be written to, and give its base offset; NOT_PLAIN: nothing was done. About 4 µs for one record.
 
-        Raises KafkaError(56) when the disk fails.
+        `may_begin`: whether the coordinator knows of a transaction of that producer id and epoch on this partition, asked when nothing else
+        is against the batch; without it no transactional batch is plain. Raises KafkaError(56) when the disk fails.
         """
         log, size = self._log, len(batch)
         config, segment = log.config, log.segments.active
@@ -73,7 +76,7 @@ class PlainAppends:
         position = segment.size
         if (
             base
-            or attributes
+            or (attributes and (attributes != TRANSACTIONAL_BIT or may_begin is None or producer_id < 0))
             or length != size - LOG_OVERHEAD
             or magic != CURRENT_MAGIC
             or not 0 < count <= MOST_RECORDS
@@ -90,11 +93,15 @@ class PlainAppends:
         if keys < self._keys and (keys != UNKNOWN or not self._are_plain(batch[HEADER_SIZE:], count, first, newest, oldest)):
             return NOT_PLAIN
         state = log.state
-        if producer_id >= 0 and not continues(state.packed(producer_id), epoch, sequence):
-            return NOT_PLAIN
         base = log.log_end_offset
         last = base + delta
         if last - segment.base_offset > MAX_RELATIVE_OFFSET:
+            return NOT_PLAIN
+        if attributes:
+            goes_on = continues_transaction(state.packed(producer_id), epoch, sequence)
+            if goes_on is None or not (goes_on or may_begin is None or may_begin(producer_id, epoch)):
+                return NOT_PLAIN
+        elif producer_id >= 0 and not continues(state.packed(producer_id), epoch, sequence):
             return NOT_PLAIN
         _pack_assigned(batch, 0, base, length, log.leader_epoch)
         try:
@@ -102,7 +109,9 @@ class PlainAppends:
         except OSError as error:
             raise log.write_failed(error) from error
         log.log_end_offset = last + 1
-        if producer_id >= 0:
+        if attributes:
+            state.append(producer_id, epoch, base, delta, (sequence + delta) & INT32_MAX, newest, now_ms, attributes)
+        elif producer_id >= 0:
             state.append_next(producer_id, (sequence + delta) & INT32_MAX, delta, last, newest, now_ms)
         log.appended()
         return base

@@ -71,6 +71,20 @@ def continues(packed: bytes | None, epoch: int, sequence: int) -> bool:
     return sequence == (last_sequence + 1) & INT32_MAX
 
 
+def continues_transaction(packed: bytes | None, epoch: int, sequence: int) -> bool | None:
+    """Whether `check_producer` has nothing against a transactional batch: True in the transaction that is open, False at the beginning of
+    one, if the coordinator knows of it; None: it is to be asked, or has something against it."""
+    if packed is None:
+        return False if sequence == 0 else None
+    known_epoch, first = _HEAD.unpack_from(packed)
+    if known_epoch != epoch:
+        return False if sequence == 0 and epoch > known_epoch and first < 0 else None
+    last_sequence = -1
+    if len(packed) > _HEAD.size:
+        last_sequence = _LAST_BATCH.unpack_from(packed, len(packed) - _LAST_BATCH.size)[0]
+    return bool(first >= 0) if sequence == (last_sequence + 1) & INT32_MAX else None
+
+
 def _find_duplicate(packed: bytes, header: BatchHeader) -> CachedBatch | None:
     last = header.last_sequence
     for batch in unpack_entry(header.producer_id, packed).batches:
@@ -124,17 +138,14 @@ def check_marker(
 ) -> None:
     """Raises KafkaError: 47 for an old epoch, or a transaction version 2 marker that does not bump the epoch of an open transaction
     (with nothing open Kafka 4.3.0 appends it); 52 for an old coordinator."""
-    entry = state.get(producer_id)
-    if entry is None:
-        return
-    opened = entry.current_txn_first_offset is not None
-    if producer_epoch < entry.epoch or (transaction_version >= 2 and producer_epoch == entry.epoch and opened):
-        raise _old_epoch(producer_id, producer_epoch, entry.epoch, topic_partition, offset)
-    if coordinator_epoch < entry.coordinator_epoch:
+    epoch, known_coordinator, first = state.marked(producer_id)
+    if producer_epoch < epoch or (transaction_version >= 2 and producer_epoch == epoch and first >= 0):
+        raise _old_epoch(producer_id, producer_epoch, epoch, topic_partition, offset)
+    if coordinator_epoch < known_coordinator:
         raise KafkaError(
             ErrorCode.TRANSACTION_COORDINATOR_FENCED,
             f"Invalid coordinator epoch for producerId {producer_id} at offset {offset} in partition {topic_partition}: "
-            f"{coordinator_epoch} (zombie), {entry.coordinator_epoch} (current)",
+            f"{coordinator_epoch} (zombie), {known_coordinator} (current)",
         )
 
 

@@ -22,6 +22,7 @@ from oncelog.storage.log.segment_file import file_name
 
 TOPIC_FILE = "oncelog.topic"
 VOUCHER_NAME = "oncelog.txnindexes"
+_LOOKED_INTO_BYTES = 1 << 20
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ def discard(fs: FileSystem, folder: Path, offset: int) -> None:
 def load_newest(fs: FileSystem, folder: Path, at_most: int, above: int) -> Loaded | None:
     """The best packed state with above < offset <= at_most: the window when it is in range, else a snapshot.
 
-    Damaged snapshots are deleted with a warning. None: replay from the log start.
+    Damaged ones count as absent; a start has told of them (`drop_damaged`). None: replay from the log start.
     """
     window = _load_window(fs, folder)
     if window is not None and above < window.offset <= at_most:
@@ -63,35 +64,62 @@ def load_newest(fs: FileSystem, folder: Path, at_most: int, above: int) -> Loade
     for offset in reversed(snapshots(fs, folder)):
         if not above < offset <= at_most:
             continue
-        path = folder / file_name(offset, ".snapshot")
-        try:
-            entries = decode_snapshot(fs.read(path), fs.mtime_ms(path))
-        except OSError as error:
-            _log.warning("snapshot unreadable file=%s error=%s", path, error)
-            entries = None
+        entries = _load_snapshot(fs, folder, offset)
         if entries is not None:
             # a folder of Apache Kafka's never had one
-            thin = bool(entries) and window is None and fs.exists(folder / TOPIC_FILE)
-            if thin and not fs.exists(folder / WINDOW_NAME):
-                _log.warning("window missing file=%s", folder / WINDOW_NAME)
-            return Loaded(offset, entries, thin)
-        _log.warning("snapshot damaged, deleted file=%s", path)
-        discard(fs, folder, offset)
+            return Loaded(offset, entries, bool(entries) and window is None and fs.exists(folder / TOPIC_FILE))
     return None
 
 
-def _load_window(fs: FileSystem, folder: Path) -> Loaded | None:
-    path = folder / WINDOW_NAME
-    if not fs.exists(path):
-        return None
+def _load_snapshot(fs: FileSystem, folder: Path, offset: int) -> dict[int, bytes] | None:
+    path = folder / file_name(offset, ".snapshot")
     try:
-        window = decode_window(fs.read(path))
-    except OSError as error:
-        _log.warning("window unreadable file=%s error=%s", path, error)
+        return decode_snapshot(fs.read(path), fs.mtime_ms(path))
+    except OSError:
         return None
-    if window is None:
-        _log.warning("window damaged file=%s", path)
+
+
+def _load_window(fs: FileSystem, folder: Path) -> Loaded | None:
+    try:
+        window = decode_window(fs.read(folder / WINDOW_NAME))
+    except OSError:
+        return None
     return None if window is None else Loaded(*window)
+
+
+def drop_damaged(fs: FileSystem, folder: Path, names: Iterable[str]) -> int:
+    """For a start: delete what is damaged of the files of this module among `names`, with one line. The offset that the window covers, -1
+    without one.
+
+    Of snapshots that are large only those are looked into that may be needed: the newest good one, and what is above it.
+    """
+    present = frozenset(names)
+    damaged, window = list[str](), _load_window(fs, folder) if WINDOW_NAME in present else None
+    if VOUCHER_NAME in present and _read_voucher(fs, folder) is None:
+        damaged.append(VOUCHER_NAME)
+    newest: dict[int, bytes] | None = None
+    read = 0
+    for name in sorted((name for name in present if name.endswith(".snapshot")), reverse=True):
+        stem = name.removesuffix(".snapshot")
+        if len(stem) != 20 or not stem.isdecimal():
+            continue
+        if read > _LOOKED_INTO_BYTES:
+            break
+        entries = _load_snapshot(fs, folder, int(stem))
+        if entries is None:
+            damaged.append(name)
+        else:
+            newest, read = entries if newest is None else newest, read + sum(map(len, entries.values()))
+    if WINDOW_NAME in present and window is None:
+        damaged.append(WINDOW_NAME)
+    elif newest and window is None and TOPIC_FILE in present:
+        _log.warning("window missing file=%s", folder / WINDOW_NAME)
+    if damaged:
+        _log.warning("damaged, deleted and made again folder=%s names=%s", folder, ",".join(damaged))
+    for name in damaged:
+        with contextlib.suppress(OSError):  # it stays, and is told again
+            fs.unlink(folder / name)
+    return -1 if window is None else window.offset
 
 
 def vouch(fs: FileSystem, folder: Path, segments: Iterable[Segment]) -> None:
@@ -125,11 +153,12 @@ def _write_voucher(fs: FileSystem, folder: Path, known: dict[str, list[int]]) ->
 
 def vouched(fs: FileSystem, folder: Path) -> dict[int, tuple[int, int]]:
     """base offset -> (size, CRC); {} when absent or damaged: then the log is asked."""
+    return _read_voucher(fs, folder) or {}
+
+
+def _read_voucher(fs: FileSystem, folder: Path) -> dict[int, tuple[int, int]] | None:
     try:
         content = json.loads(parse_frame(VOUCHER_NAME, fs.read(folder / VOUCHER_NAME)).payload)
         return {int(base): (int(size), int(crc)) for base, (size, crc) in content.items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        _log.warning("txn index voucher unreadable folder=%s error=%s", folder, error)
-        return {}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None

@@ -124,6 +124,14 @@ class ProducerState:
     def packed(self, producer_id: int) -> bytes | None:
         return self._entries.get(producer_id)
 
+    def marked(self, producer_id: int) -> tuple[int, int, int]:
+        """(epoch, coordinator epoch, first offset of the open transaction), each -1 for none: what markers are checked against."""
+        packed = self._entries.get(producer_id)
+        if packed is None:
+            return -1, -1, NO_OFFSET
+        epoch, coordinator_epoch, _, _, first = _HEAD.unpack_from(packed)
+        return epoch, coordinator_epoch, first
+
     def is_open(self, producer_id: int, epoch: int) -> bool:
         """A transaction of exactly this epoch is open."""
         packed = self._entries.get(producer_id)
@@ -156,24 +164,36 @@ class ProducerState:
 
     def append_batch(self, header: BatchHeader, arrival_ms: int) -> None:
         """A data batch of a producer was written (`ProducerAppendInfo.appendDataBatch`)."""
-        producer_id, epoch = header.producer_id, header.producer_epoch
+        delta = header.last_offset_delta
+        base_offset, last_sequence, transactional = header.base_offset, header.last_sequence, header.attributes & 0x10
+        self.append(
+            header.producer_id, header.producer_epoch, base_offset, delta, last_sequence, header.max_timestamp, arrival_ms, transactional
+        )
+
+    def append(
+        self,
+        producer_id: int,
+        epoch: int,
+        base_offset: int,
+        delta: int,
+        last_sequence: int,
+        timestamp: int,
+        arrival_ms: int,
+        transactional: int,
+    ) -> None:
+        """`append_batch`, of the fields of its header."""
         packed = self._entries.get(producer_id)
         coordinator_epoch, first, cached = -1, NO_OFFSET, b""
         if packed is not None:
             old_epoch, coordinator_epoch, _, _, first = _HEAD.unpack_from(packed)
             if old_epoch == epoch:
                 cached = packed[_HEAD_BYTES:][-_CACHE_BYTES:]
-        last_offset = header.base_offset + header.last_offset_delta
-        if header.attributes & 0x10 and first < 0:
-            first = header.base_offset
+        last_offset = base_offset + delta
+        if transactional and first < 0:
+            first = base_offset
             self._ongoing[first] = self._unstable[first] = producer_id
-        self._entries[producer_id] = b"".join(
-            (
-                _HEAD.pack(epoch, coordinator_epoch, header.max_timestamp, arrival_ms, first),
-                cached,
-                _BATCH.pack(header.last_sequence, last_offset, header.last_offset_delta, header.max_timestamp),
-            )
-        )
+        head = _HEAD.pack(epoch, coordinator_epoch, timestamp, arrival_ms, first)
+        self._entries[producer_id] = b"".join((head, cached, _BATCH.pack(last_sequence, last_offset, delta, timestamp)))
         self.map_end_offset = last_offset + 1
 
     def append_next(self, producer_id: int, last_sequence: int, delta: int, last_offset: int, timestamp: int, arrival_ms: int) -> None:

@@ -108,13 +108,6 @@ class SegmentFile:
 
     # -- writing
 
-    def write(self, batch: Buffer, limit_bytes: int) -> int:
-        """Put one batch at the end; its position. `limit_bytes`: the file will hardly grow beyond. Raises OSError, then it is as before."""
-        position = self.size
-        self._write(batch, position, limit_bytes)
-        self.size = position + len(batch)
-        return position
-
     def _write(self, batch: Buffer, position: int, limit_bytes: int) -> None:
         end = position + len(batch)
         file = self.descriptors.get(self.log_path)
@@ -129,14 +122,18 @@ class SegmentFile:
             raise
 
     def put(self, batch: Buffer, last_offset: int, limit_bytes: int) -> int:
-        """`write`, or hold it, to be put down later, where `ahead` wants that."""
+        """Put one batch at the end, or hold it, to be put down later, where `ahead` wants that; its position.
+
+        `limit_bytes`: the file will hardly grow beyond. Raises OSError, then it is as before.
+        """
         held = None if self.ahead is None else self.ahead.take(self, batch, last_offset)
-        if held is None:
-            return self.write(batch, limit_bytes)
         position = self.size
-        self.held.append(held)
-        self._held_bytes += len(held)
-        self.size = position + len(held)
+        if held is None:
+            self._write(batch, position, limit_bytes)
+        else:
+            self.held.append(held)
+            self._held_bytes += len(held)
+        self.size = position + len(batch)
         return position
 
     def put_down(self, keep: int = 0, limit_bytes: int = 0) -> None:

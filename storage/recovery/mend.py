@@ -36,7 +36,7 @@ def mend(
         except DamagedSegment as damage:
             if segment.trusted_from == 0:
                 raise
-            _log.error("damage found while building indexes partition=%s error=%s", topic_partition, damage)
+            _log.info("damage found while building indexes partition=%s error=%s", topic_partition, damage)
     markers = partial(markers_again, fs, segments, log_end=log_end)
     following = next((one.base_offset for one in segments if one.base_offset > segment.base_offset), log_end)
     check_segment(segment, topic_partition, durable, clean=True, tail=None, markers=markers, following=following)

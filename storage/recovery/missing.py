@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+from bisect import bisect_right
 from pathlib import Path
 
 from oncelog.protocol.names import TopicPartition
@@ -27,14 +29,16 @@ def parse_missing(data: bytes) -> Ranges:
 
 
 def read_missing(fs: FileSystem, folder: Path) -> Ranges:
-    """What was told before; [] when absent or damaged, which is logged."""
+    """What was told before; [] when absent or damaged, which is logged: then it goes."""
     path = folder / MISSING_FILE
     try:
         return parse_missing(fs.read(path))
     except FileNotFoundError:
         return []
     except (OSError, DamagedFile) as error:
-        _log.warning("damaged, told again and written again file=%s error=%s", path, error)
+        _log.warning("damaged, deleted: what is missing is told again file=%s error=%s", path, error)
+        with contextlib.suppress(OSError):
+            fs.unlink(path)
         return []
 
 
@@ -51,3 +55,13 @@ def tell_missing(fs: FileSystem, folder: Path, topic_partition: TopicPartition, 
 def within(one: tuple[int, int], known: Ranges) -> bool:
     """Is all of it known to be missing?"""
     return any(first <= one[0] and one[1] <= end for first, end in known)
+
+
+def of_lost_logs(lost_logs: dict[int, bool], bases: list[int], missing: Ranges) -> Ranges:
+    """What stood between two segments that are left, where indexes tell that there was something: a gap that no compaction made."""
+    found: Ranges = []
+    for base in sorted(base for base, told in lost_logs.items() if told):
+        slot = bisect_right(bases, base)
+        if 0 < slot < len(bases) and not any(first < bases[slot] and base < end for first, end in (*missing, *found)):
+            found.append((base, bases[slot]))
+    return found

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 import uuid
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +27,7 @@ from oncelog.storage.log.flush import Flusher
 from oncelog.storage.log.log import Log
 from oncelog.storage.log.producer_state import ProducerState
 from oncelog.storage.log.replay import read_back, state_at
-from oncelog.storage.log.segment import Segment
+from oncelog.storage.log.segment import MAX_RELATIVE_OFFSET, Segment
 from oncelog.storage.log.segment_file import file_name
 from oncelog.storage.log.swap import SWAP
 from oncelog.storage.recovery.epochs import load_epochs, settle_epochs
@@ -36,7 +35,7 @@ from oncelog.storage.recovery.index_sanity import end_of_sealed, last_told, trus
 from oncelog.storage.recovery.leftovers import NUMBERED, settle_leftovers
 from oncelog.storage.recovery.lost_markers import markers_again
 from oncelog.storage.recovery.mend import mend
-from oncelog.storage.recovery.missing import Ranges, read_missing, tell_missing, within
+from oncelog.storage.recovery.missing import Ranges, of_lost_logs, read_missing, tell_missing, within
 from oncelog.storage.recovery.salvage import check_segment
 
 EVERYTHING = 1 << 62  # an offset above all
@@ -49,7 +48,7 @@ class Remembered:
     """What the checkpoints of the data directory say about one log; -1 for nothing.
 
     Records of [`known_start`, `known_end`) were acknowledged and not deleted, for certain; the other numbers may be wrong. `kept_power`:
-    whatever was written is there, in order.
+    whatever was written is there, in order. `ours`: nothing tells that another broker has written since.
     """
 
     clean: bool = False
@@ -59,6 +58,7 @@ class Remembered:
     known_start: int = -1
     known_end: int = -1
     kept_power: bool = False
+    ours: bool = True
 
 
 def open_log(
@@ -82,11 +82,14 @@ def open_log(
     journaled = NOTHING if journal is None else journal.of(topic_id.bytes, topic_partition.partition)
     found = fs.list(folder)
     names = settle_leftovers(fs, folder, found)
+    covered = producer_snapshots.drop_damaged(fs, folder, names)
     segments, orphans, lost_logs = _load_segments(env, folder, names, descriptors, config)
     lost_files = not segments and remembered.high_watermark > 0
     if not segments:
         base = max(remembered.log_start, remembered.high_watermark, 0)
+        base = base if base < EVERYTHING else 0
         segments = [Segment.create(descriptors, folder, base, config.index_interval_bytes, env.clock.time_ms())]
+    remembered = _bounded(remembered, segments, covered)
     epochs = LeaderEpochs(fs, folder)
     load_epochs(epochs, segments)
     known = read_missing(fs, folder)
@@ -98,15 +101,16 @@ def open_log(
         segments, orphans, remembered, topic_partition, known, missing, gaps_expected=config.compact, fs=fs, journaled=journaled
     )
     if not any(name.endswith(SWAP) for name in found):  # of a segment that had to give way indexes may be left
-        missing += _of_lost_logs(lost_logs, segments, missing)
+        missing += of_lost_logs(lost_logs, [segment.base_offset for segment in segments], missing)
     missing += segments[-1].lost_tail or ([(end, remembered.known_end)] if remembered.known_end > end else [])
     if remembered.known_end > end:
         end = _resume_at(env, segments, descriptors, config, remembered.known_end)
-    elif remembered.high_watermark > end:
+    elif max(remembered.high_watermark, remembered.recovery_point) > end:
         _log.warning(
-            "checkpointed high watermark beyond the log end ignored partition=%s high_watermark=%d log_end=%d",
+            "checkpoints beyond the log end ignored partition=%s high_watermark=%d recovery_point=%d log_end=%d",
             topic_partition,
             remembered.high_watermark,
+            remembered.recovery_point,
             end,
         )
     tell_missing(fs, folder, topic_partition, known, missing)
@@ -152,6 +156,15 @@ def open_log(
     if checked or state.thin:
         log.take_snapshot()
     return log
+
+
+def _bounded(remembered: Remembered, segments: list[Segment], covered: int) -> Remembered:
+    """What is known of the log end: without checkpoints, that what the producers' state covers was there as well, for it is written when
+    that is on disk; and numbers that nothing vouches for are not believed beyond what a segment can hold."""
+    if remembered.ours:
+        return remembered if remembered.known_end >= 0 else replace(remembered, known_end=covered)
+    bound = segments[-1].base_offset + MAX_RELATIVE_OFFSET + 1
+    return remembered if remembered.known_end <= bound else replace(remembered, known_end=-1)
 
 
 def new_log(
@@ -200,17 +213,6 @@ def _load_segments(
     if orphaned:
         _log.warning("indexes without their log removed folder=%s names=%s", folder, ",".join(orphaned))
     return segments, orphans, lost_logs
-
-
-def _of_lost_logs(lost_logs: dict[int, bool], segments: list[Segment], missing: Ranges) -> Ranges:
-    """What stood between two segments that are left, where indexes tell that there was something: a gap that no compaction made."""
-    bases = [segment.base_offset for segment in segments]
-    found: Ranges = []
-    for base in sorted(base for base, told in lost_logs.items() if told):
-        slot = bisect_right(bases, base)
-        if 0 < slot < len(bases) and not any(first < bases[slot] and base < end for first, end in (*missing, *found)):
-            found.append((base, bases[slot]))
-    return found
 
 
 def _drop_stray_snapshots(env: Env, folder: Path, segments: list[Segment], end: int) -> list[int]:

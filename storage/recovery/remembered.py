@@ -30,7 +30,8 @@ class Checkpointed(NamedTuple):
         certain = [_get(one, topic_partition) for one in (self.points, self.watermarks) if one is not None and one.vouched]
         end = max(certain) if certain else min(point, watermark)
         known = self.starts is not None and self.starts.vouched and end > 0
-        return Remembered(self.clean, max(point, 0), max(start, 0), watermark, max(start, 0) if known else -1, end, self.kept_power)
+        ours = all(one is None or one.vouched for one in (self.points, self.starts, self.watermarks))
+        return Remembered(self.clean, max(point, 0), max(start, 0), watermark, max(start, 0) if known else -1, end, self.kept_power, ours)
 
 
 def _get(checkpoint: OffsetCheckpoint | None, topic_partition: TopicPartition) -> int:

@@ -97,6 +97,7 @@ class Chores:
         self._next_watermarks = now_ms  # at once: a gap in a compacted log is told from a lost write by this checkpoint
         self._next_checkpoints = now_ms + CHECKPOINT_INTERVAL_MS
         self._next_round = now_ms + min(FIRST_ROUND_MS, self._directory.defaults.retention_check_interval_ms)
+        self._first_dirty = self._cleaner_offsets()
 
     def run(self, now_ms: int) -> None:
         self._directory.journal.tend()
@@ -159,8 +160,7 @@ class Chores:
         if not compacted:
             return
         compacted = [log for log in compacted if log.reader.txn_indexes_are_checked()]
-        if self._first_dirty is None:
-            self._first_dirty = self._cleaner_offsets()
+        assert self._first_dirty is not None
         if self.cleaner.looks_for_work:  # it never goes beyond what is durable now, and recovery has to know how far that was
             self.write_checkpoints(everything=False)
         self.cleaner.step(compacted, self._first_dirty, now_ms)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -57,7 +56,7 @@ def fenced_instances_are_let_in(patch: Patch) -> None:
     verdict = end_txn.verdict
 
     def lenient(txn: Any, request: Any, **more: Any) -> Any:
-        return verdict(txn, request if txn is None else replace(request, producer_epoch=txn.client_epoch), **more)
+        return verdict(txn, request if txn is None else request._replace(producer_epoch=txn.client_epoch), **more)
 
     patch.setattr(end_txn, "verdict", lenient)
     patch.setattr(decisions, "_check_client", lambda *_: E.NONE)
@@ -68,7 +67,7 @@ def a_new_instance_gets_the_epoch_of_the_old(patch: Patch) -> None:
 
     def same(txn: Any, *rest: Any) -> Any:
         made = renewed(txn, *rest)
-        return made and replace(made, producer_epoch=txn.producer_epoch)
+        return made and made._replace(producer_epoch=txn.producer_epoch)
 
     patch.setattr(init_producer_id, "renewed", same)
 
@@ -119,8 +118,8 @@ def a_restart_mends_nothing(patch: Patch) -> None:
 
 
 def a_restart_forgets_the_newest_record(patch: Patch) -> None:
-    batches = runtime._batches
-    patch.setattr(runtime, "_batches", lambda log: iter(list(batches(log))[:-1]))
+    batches = runtime.batches
+    patch.setattr(runtime, "batches", lambda log: iter(list(batches(log))[:-1]))
 
 
 def offsets_of_a_transaction_are_forgotten(patch: Patch) -> None:
@@ -143,6 +142,7 @@ def flushes_only_say_so(patch: Patch) -> None:
 
 def partitions_are_not_added(patch: Patch) -> None:
     patch.setattr(TxnService, "admit", lambda self, id, pid, epoch, places, **_: (dict.fromkeys(places, E.NONE), None))
+    patch.setattr(TxnService, "admit_one", lambda *_, **__: (E.NONE, None))
 
 
 def nothing_is_ever_pending(patch: Patch) -> None:

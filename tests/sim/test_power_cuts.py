@@ -222,8 +222,8 @@ class World:
         marker = Written(log.log_end_offset, [], None, pid, 0, -1, True)
         marker.commit = commit
         partition.batches.append(marker)
-        info = log.append_marker(pid, 0, 0, commit, self.clock.now_ms)
-        self._acknowledge(partition, log, info.last_offset + 1)
+        offset = log.append_marker(pid, 0, 0, commit, self.clock.now_ms)
+        self._acknowledge(partition, log, offset + 1)
 
     def upkeep(self) -> None:
         self.clock.now_ms += self.chance.choice((1_100, 5_100, 61_000, 400_000))

@@ -29,6 +29,7 @@ UNORDERED = frozenset(
         "Metadata",
         "OffsetCommit",
         "OffsetFetch",
+        "StreamsGroupDescribe",
         "WriteTxnMarkers",
     }
 )
@@ -40,9 +41,9 @@ LISTS_ALL = {
     "ListGroups": ("", "groups", "group_id"),
     "Metadata": ("topics", "topics", "name"),
 }
-# share groups, their state, streams groups: oncelog does not offer them, as every client can read from ApiVersions
-NOT_OFFERED = frozenset({76, 77, 78, 79, *range(88, 93)})
-NO_FEATURES = frozenset({"kraft.version", "share.version", "streams.version"})
+# share groups: oncelog does not offer them, as every client can read from ApiVersions
+NOT_OFFERED = frozenset({76, 77, 78, 79, 90, 91, 92})
+NO_FEATURES = frozenset({"kraft.version", "share.version"})
 BROKER_RESOURCES = (4, 8)
 NO_UUID = "00000000-0000-0000-0000-000000000000"
 

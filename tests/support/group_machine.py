@@ -12,6 +12,8 @@ from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, Hea
 from oncelog.coordinator.groups.offsets.service import FetchedOffset
 from oncelog.coordinator.groups.offsets.state import OffsetToCommit
 from oncelog.coordinator.groups.service import GroupService
+from oncelog.coordinator.groups.streams.checks import StreamsHeartbeat
+from oncelog.coordinator.groups.streams.heartbeat import HeartbeatAnswer as StreamsAnswer
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.config import LogConfig
@@ -59,6 +61,12 @@ class Machine:
         assert isinstance(answer, HeartbeatAnswer)
         return answer
 
+    def stream(self, request: StreamsHeartbeat) -> StreamsAnswer:
+        """A heartbeat of a stream thread."""
+        answer = self.groups.streams_group_heartbeat(request)
+        assert isinstance(answer, StreamsAnswer)
+        return answer
+
     def join(self, member: str = "", *, new: str = "c1", protocol_type: str = "consumer") -> Any:
         request = JoinGroup(
             "g", member, None, "client", "/h", 10_000, 5_000, protocol_type, (MemberProtocol("range", SUBSCRIPTION),), new, False, True
@@ -86,5 +94,5 @@ class Machine:
         """What the transaction coordinator does: a marker in the group's partition."""
         partition = self.groups.partition_for("g")
         log = self.groups.runtime.log(partition)
-        offset = log.append_marker(producer_id, 0, 0, commit, self.clock.time_ms()).base_offset
+        offset = log.append_marker(producer_id, 0, 0, commit, self.clock.time_ms())
         self.groups.replay_marker(partition, producer_id, 0, commit, offset)

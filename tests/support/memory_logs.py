@@ -35,6 +35,15 @@ class Producer(NamedTuple):
     current_txn_first_offset: int | None
 
 
+class Producers(dict[int, Producer]):
+    def marked(self, producer_id: int) -> tuple[int, int, int]:
+        known = self.get(producer_id)
+        if known is None:
+            return -1, -1, -1
+        first = known.current_txn_first_offset
+        return known.epoch, known.coordinator_epoch, -1 if first is None else first
+
+
 class MarkerAt(NamedTuple):
     offset: int
     producer_id: int
@@ -87,7 +96,8 @@ class MemoryLog:
         self._logs = logs
         self._batches: list[bytes] = []
         self._waiting: list[tuple[int, Callback]] = []
-        self._producers: dict[int, Producer] = {}
+        self._producers = Producers()
+        self.own = self
 
     def append(
         self,
@@ -104,9 +114,12 @@ class MemoryLog:
             raise KafkaError(self.fail_with)
         return self._store(batch)
 
+    def records(self, count: int, framed: bytes, now_ms: int, base_sequence: int) -> int:
+        return self.append(bytearray(records.batch_at(0, 0, now_ms, count, framed, base_sequence=base_sequence)), now_ms).base_offset
+
     def append_marker(
         self, producer_id: int, producer_epoch: int, coordinator_epoch: int, commit: bool, now_ms: int, *, transaction_version: int = 0
-    ) -> Appended:
+    ) -> int:
         if self.fail_with is not None:
             raise KafkaError(self.fail_with)
         entry = self._producers.get(producer_id)
@@ -116,7 +129,8 @@ class MemoryLog:
                 raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH)
             if coordinator_epoch < entry.coordinator_epoch:
                 raise KafkaError(ErrorCode.TRANSACTION_COORDINATOR_FENCED)
-        return self._store(control_records.end_transaction_marker(producer_id, producer_epoch, commit, coordinator_epoch, now_ms))
+        marker = control_records.end_transaction_marker(producer_id, producer_epoch, commit, coordinator_epoch, now_ms)
+        return self._store(bytearray(marker)).base_offset
 
     def write(self, producer_id: int, producer_epoch: int, now_ms: int = 0) -> Appended:
         """One transactional record, as Produce appends it."""
@@ -132,7 +146,7 @@ class MemoryLog:
         return Read(b"".join(wanted[:3]))
 
     @property
-    def state(self) -> dict[int, Producer]:
+    def state(self) -> Producers:
         return self._producers
 
     def producers(self) -> list[Producer]:

@@ -50,6 +50,8 @@ def build(kind: Any, fields: Mapping[str, Any]) -> Any:
         if isinstance(value, list) and value and isinstance(value[0], Mapping):
             nested = _nested(kind, frozenset(value[0]))
             value = [build(nested, item) for item in value]
+        elif isinstance(value, Mapping):
+            value = build(_nested(kind, frozenset(value)), value)
         values[name] = value
     return kind(**values)
 

@@ -110,7 +110,7 @@ class Kit:
         )
         return self.log.append(batch, self.clock.now_ms, **options)
 
-    def mark(self, pid: int, commit: bool, epoch: int = 0) -> AppendInfo:
+    def mark(self, pid: int, commit: bool, epoch: int = 0) -> int:
         return self.log.append_marker(pid, epoch, 0, commit, self.clock.now_ms)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from oncelog.broker.fetching.sessions import FetchSessions
 from oncelog.broker.net.dispatch import ApiRegistry
@@ -15,6 +16,7 @@ from oncelog.storage.log.stored_records import StoredRecords
 
 from support.administered import FakeConnection
 from support.storage_kit import Kit
+from support.whole_broker import WholeBroker
 
 
 class Broker:
@@ -45,10 +47,35 @@ class Broker:
         return whole(self.send(frame))
 
 
+class WholeTwin(WholeBroker):
+    """A whole broker that is asked by frames. Without `straight`, every request goes the ordinary way."""
+
+    def __init__(self, topics: dict[str, int], settings: dict[str, str] | None = None, *, straight: bool = True) -> None:
+        super().__init__(topics, settings)
+        self.handler = RequestHandler(self.context, self.broker.apis)
+        self.straight = straight
+        self.taken = 0
+
+    def send(self, frame: bytes) -> Any:
+        if not self.straight:
+            self.handler._straight.clear()
+        for kind, way in self.handler._straight.items():
+            if not isinstance(way, _Counted):
+                self.handler._straight[kind] = _Counted(self, way)
+        return self.run(partial(self.handler.handle, memoryview(bytearray(frame)), cast(Any, self.connection)))
+
+    def answer(self, frame: bytes) -> bytes:
+        """With its length in front."""
+        reply = self.send(frame)
+        if isinstance(reply, Deferred) and not reply.done:
+            self.settle()
+        return whole(reply)
+
+
 class _Counted:
     """A straight way, and how often it was taken."""
 
-    def __init__(self, broker: Broker, way: Any) -> None:
+    def __init__(self, broker: Broker | WholeTwin, way: Any) -> None:
         self.broker = broker
         self.way = way
 

@@ -106,15 +106,12 @@ class Bench:
         self, state: TransactionState, epoch: int, id: str = "t", *, last: int = -1, partitions: tuple[int, ...] = ()
     ) -> tuple[int, int]:
         """Put an id into a state by its record, as if history had led there; its pair."""
-        from dataclasses import replace
-
         from oncelog.coordinator.result import Result
         from oncelog.coordinator.txn.shard import TransactionLogFormat
 
         pair = self.init(id)
         before = self.txn(id)
-        after = replace(
-            before,
+        after = before._replace(
             state=state,
             producer_epoch=epoch,
             last_producer_epoch=last,

@@ -26,6 +26,7 @@ CROSS_CUTTING = {
     "broker/handlers/test_recorded_administration.py": "recorded conversations go through several APIs",
     "broker/handlers/test_recorded_topics.py": "recorded conversations go through several APIs",
     "broker/handlers/test_recorded_txn.py": "recorded conversations go through several APIs",
+    "broker/handlers/test_straight_transactions.py": "the straight ways of Produce and EndTxn together, on whole brokers",
     "broker/handlers/test_topics_in_progress.py": "what other APIs say while a topic is made or deleted",
     "broker/settings/test_settings_are_read.py": "every setting is looked for in the whole source",
     "coordinator/share/test_killed.py": "the whole share coordinator dies before every change of its disk",
@@ -37,6 +38,7 @@ CROSS_CUTTING = {
     "storage/recovery/test_damage_rows.py": "a table of damages, over all file kinds",
     "storage/recovery/test_damage_sweep.py": "every file damaged in every place and way",
     "storage/recovery/test_internal_damage_sweep.py": "the same of the logs of both coordinators",
+    "storage/recovery/test_one_line.py": "damages of every file beside the logs, and what is said of them",
 }
 
 

@@ -11,8 +11,8 @@ from oncelog.protocol.api_keys import ApiKey
 from support.wire import Connection, request_frame, response_tags
 
 ADVERTISED_ONLY = {(ApiKey.PRODUCE, v) for v in range(3)}  # for old librdkafka's sake; such a request ends the connection
-# share and streams groups, and what brokers keep of them among themselves: not offered by oncelog, no schema here
-NO_CLIENTS = frozenset({76, 77, 78, 79, *range(88, 93)})
+# share groups: not offered by oncelog
+NO_CLIENTS = frozenset({76, 77, 78, 79, 90, 91, 92})
 
 
 def advertised(connection: Connection) -> list[tuple[int, int, int]]:

@@ -68,7 +68,7 @@ def test_live_state_is_the_state_after_loading() -> None:
     for n in range(20):
         live.submit(f"id-{n}", say(b"a%d" % n, b"b%d" % n), producer=(5, n) if n % 2 else None)
     partition = live.partition_for("id-3")
-    offset = logs.at("__words", partition).append_marker(5, 99, 0, True, 1000).base_offset
+    offset = logs.at("__words", partition).append_marker(5, 99, 0, True, 1000)
     live.replay_marker(partition, 5, 99, True, offset)
     loaded = runtime(logs)
     assert [shard.told for shard in loaded.shards()] == [shard.told for shard in live.shards()]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from oncelog.coordinator.txn.markers import Leave, Marker, OpenTransaction, Restore, resolve
 from oncelog.coordinator.txn.state import TransactionMetadata
@@ -34,7 +32,7 @@ TP = TopicPartition("a", 0)
     ],
 )
 def test_resolve(changes: dict[str, object], producer_id: int, epoch: int, expected: object) -> None:
-    txn = replace(TXN, **changes)  # type: ignore[arg-type]
+    txn = TXN._replace(**changes)  # type: ignore[arg-type]
     assert resolve(OpenTransaction(TP, producer_id, epoch), txn) == expected
 
 

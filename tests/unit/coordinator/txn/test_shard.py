@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +34,7 @@ def replay(into: TxnShard, key: bytes, value: bytes | None, content: Transaction
 
 @pytest.mark.parametrize("state", [S.EMPTY, S.ONGOING, S.PREPARE_COMMIT, S.COMPLETE_ABORT])
 def test_a_record_holds_everything(state: S) -> None:
-    written = replace(ONGOING, state=state, partitions=frozenset() if state in (S.EMPTY, S.COMPLETE_ABORT) else PLACES)
+    written = ONGOING._replace(state=state, partitions=frozenset() if state in (S.EMPTY, S.COMPLETE_ABORT) else PLACES)
     assert shard(written).get("t") == written
 
 
@@ -66,7 +64,7 @@ histories = st.lists(
 def test_what_was_just_written_is_taken_over_as_it_is_read_at_a_start(history: list[TransactionMetadata], level: int) -> None:
     written, read = TxnShard(0), TxnShard(0)
     for each in history:
-        txn = replace(each, partitions=frozenset()) if each.state is S.EMPTY else each
+        txn = each._replace(partitions=frozenset()) if each.state is S.EMPTY else each
         record = TransactionLogFormat(level).record(txn)
         assert record.content == txn
         replay(written, record.key, record.value, record.content)
@@ -76,7 +74,7 @@ def test_what_was_just_written_is_taken_over_as_it_is_read_at_a_start(history: l
 
 
 def test_what_version_0_does_not_tell_is_forgotten_at_once() -> None:
-    assert TransactionLogFormat(0).record(replace(ONGOING, client_transaction_version=0)).content is None
+    assert TransactionLogFormat(0).record(ONGOING._replace(client_transaction_version=0)).content is None
 
 
 @pytest.mark.parametrize("level", [1, 2])
@@ -87,7 +85,7 @@ def test_a_record_tells_the_last_epoch_from_level_1_on(level: int) -> None:
 
 def test_level_0_has_no_tags_and_refuses_what_it_cannot_hold() -> None:
     assert not TransactionLogFormat(0).tells_last_epoch
-    plain = replace(ONGOING, client_transaction_version=0)
+    plain = ONGOING._replace(client_transaction_version=0)
     assert TransactionLogFormat(0).record(plain).value[:2] == b"\x00\x00"  # type: ignore[index]
     read = shard(plain, level=0).get("t")
     assert read is not None
@@ -100,7 +98,7 @@ def test_level_0_has_no_tags_and_refuses_what_it_cannot_hold() -> None:
 def test_a_transaction_is_found_by_each_of_its_producer_ids_while_it_has_them() -> None:
     made = shard(ONGOING)
     assert [made.of_producer(id) for id in (8, 9, 10, 11)] == [ONGOING] * 3 + [None]
-    later = replace(ONGOING, previous_producer_id=9, producer_id=10, next_producer_id=-1)
+    later = ONGOING._replace(previous_producer_id=9, producer_id=10, next_producer_id=-1)
     put(made, later)
     assert [made.of_producer(id) for id in (8, 9, 10)] == [None, later, later]
 
@@ -110,16 +108,16 @@ def test_a_tombstone_takes_the_id_and_what_was_remembered_of_it() -> None:
     made.remember(ONGOING)
     replay(made, TransactionLogFormat(2).tombstone("t").key, None)
     assert (made.get("t"), made.of_producer(9)) == (None, None)
-    bare = replace(ONGOING, last_producer_epoch=-1, previous_producer_id=-1)
+    bare = ONGOING._replace(last_producer_epoch=-1, previous_producer_id=-1)
     assert made.with_last_epoch(bare) == bare
 
 
 def test_what_was_remembered_counts_for_its_own_epoch_only() -> None:
     made = shard(ONGOING)
     made.remember(ONGOING)
-    bare = replace(ONGOING, last_producer_epoch=-1, previous_producer_id=-1)
+    bare = ONGOING._replace(last_producer_epoch=-1, previous_producer_id=-1)
     assert made.with_last_epoch(bare) == ONGOING
-    for other in (replace(bare, producer_epoch=5), replace(bare, producer_id=7), replace(bare, transactional_id="u")):
+    for other in (bare._replace(producer_epoch=5), bare._replace(producer_id=7), bare._replace(transactional_id="u")):
         assert made.with_last_epoch(other) == other
 
 

@@ -59,6 +59,14 @@ def flip_batch(file: File) -> None:
     file.pwrite([bytes([file.pread(1, at)[0] ^ 1])], at)
 
 
+def flip_marker(file: File) -> None:
+    """Of the middle one of the commits or aborts."""
+    size = file.size()
+    markers = [position for position, header in iter_headers(file.pread(size, 0)) if header.is_control]
+    at = markers[len(markers) // 2] + 70
+    file.pwrite([bytes([file.pread(1, at)[0] ^ 1])], at)
+
+
 def flip_middle(file: File) -> None:
     at = file.size() // 2
     file.pwrite([bytes([file.pread(1, at)[0] ^ 1])], at)
@@ -150,6 +158,17 @@ def test_who_needs_it_waits_and_nobody_else(damage: str, slot: int) -> None:
     seen = offsets(log), offsets(log, 1)
     kit.restart()
     assert (offsets(kit.log), offsets(kit.log, 1)) == seen
+
+
+@pytest.mark.parametrize("damage", ["flipped marker", *(name for name in DAMAGES if name != "cut log")])
+def test_it_is_said_in_one_line(caplog: pytest.LogCaptureFixture, damage: str) -> None:
+    kit, _, flusher = filled()
+    segment = kit.log.segments[SEALED]
+    strike(kit, damage, SEALED) if damage in DAMAGES else hit(kit, SEALED, ".log", flip_marker)
+    caplog.clear()
+    for offset in range(segment.base_offset, kit.log.high_watermark):
+        wait(kit.log, offset, flusher)
+    assert len([record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]) == 1
 
 
 @slots

@@ -130,6 +130,86 @@ def test_it_takes_what_the_long_way_takes_and_leaves_the_same(settings: dict[str
         long.stop()
 
 
+@pytest.mark.parametrize("tv2", [True, False], ids=["adds", "verified"])
+def test_transactional_batches_begin_and_go_on_as_the_long_way_has_it(tv2: bool, seed: int) -> None:
+    taken, asked = 0, 0
+    for number in range(seed, seed + 6):
+        straight, long = (Kit(DATA, SimFileSystem(number, now_ms=lambda: T0)) for _ in range(2))
+        for kit in (straight, long):
+            kit.create()
+        rng = random.Random(number)
+        sequences: dict[tuple[int, int], int] = {}
+        epochs = {5: 0, 6: 0}
+        for step in range(300):
+            pid, known = rng.choice([5, 5, 6]), rng.random() < 0.8
+            epoch = epochs[pid] = max(0, epochs[pid] + rng.choice([0] * 30 + [1, -1]))
+            if rng.random() < 0.2:
+                commit = rng.random() < 0.5
+                epoch += tv2
+                ends = []
+                for kit in (straight, long):
+                    try:
+                        ends.append(kit.log.append_marker(pid, epoch, 0, commit, T0, transaction_version=2 if tv2 else 0))
+                    except KafkaError as error:
+                        ends.append(error.code)
+                assert ends[0] == ends[1]
+                epochs[pid] = epoch
+                continue
+            sequence = sequences.get((pid, epoch), 0) + rng.choice([0, 0, 0, 0, 0, 1])
+            batch = build_batch(
+                rows(rng),
+                producer_id=pid,
+                producer_epoch=epoch,
+                base_sequence=sequence,
+                is_transactional=rng.random() < 0.9,
+                codec=rng.choice([Codec.NONE] * 9 + [Codec.GZIP]),
+            )
+            if rng.random() < 0.1:
+                batch[rng.randrange(len(batch))] ^= 1 << rng.randrange(8)
+            copy = bytearray(batch)
+            expected = appended(long, batch, known, tv2)
+            questions: list[tuple[int, int]] = []
+
+            def may_begin(*pair: int, known: bool = known, questions: list[tuple[int, ...]] = questions) -> bool:
+                questions.append(pair)
+                return known
+
+            opened = straight.log.has_open_transaction(pid, epoch)
+            base = straight.log.plain.append(memoryview(copy), T0, may_begin)
+            if base == NOT_PLAIN:
+                assert appended(straight, copy, known, tv2) == expected, f"--seed {number}, batch {step}"
+            else:
+                taken += 1
+                assert (base, straight.log.log_end_offset - 1, -1, False) == expected, f"--seed {number}, batch {step}"
+            assert len(questions) <= (not opened)
+            asked += len(questions)
+            if isinstance(expected[0], int) and not isinstance(expected[0], ErrorCode) and not expected[3]:
+                sequences[pid, epoch] = sequence + expected[1] - expected[0] + 1
+        assert everything(straight) == everything(long), f"--seed {number}"
+        assert straight.log.open_transactions() == long.log.open_transactions()
+        assert straight.log.last_stable_offset == long.log.last_stable_offset
+        straight.stop()
+        long.stop()
+    assert taken > 60, f"--seed {seed}: {taken} were plain"
+    assert asked > 20
+
+
+def appended(kit: Kit, batch: bytearray, known: bool, tv2: bool) -> Any:
+    try:
+        info = kit.log.append(batch, T0, verified=known, tv2=tv2)
+    except KafkaError as error:
+        return error.code, error.message
+    return info.base_offset, info.last_offset, info.log_append_time_ms, info.duplicate
+
+
+def test_who_asks_nobody_appends_no_transactional_batch(kit: Kit) -> None:
+    kit.append()
+    batch = build_batch([(T0, b"k", b"v")], producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
+    assert kit.log.plain.append(memoryview(batch), T0) == NOT_PLAIN
+    assert kit.log.plain.append(memoryview(batch), T0, lambda *_: False) == NOT_PLAIN
+    assert kit.log.plain.append(memoryview(batch), T0, lambda *_: True) == 1
+
+
 def plain() -> memoryview:
     return memoryview(build_batch([(T0, b"k", b"v" * 50)]))
 
@@ -173,7 +253,7 @@ def test_a_disk_that_fails_takes_the_log_offline(kit: Kit, monkeypatch: pytest.M
     def fails(*_args: object) -> int:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(type(kit.log.active_segment), "write", fails)
+    monkeypatch.setattr(type(kit.log.active_segment), "_write", fails)
     with pytest.raises(KafkaError) as caught:
         kit.log.plain.append(plain(), T0)
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR

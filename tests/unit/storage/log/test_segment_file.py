@@ -37,8 +37,8 @@ def batches(*sizes: int) -> list[bytes]:
 
 def holding(fs: SimFileSystem, *sizes: int, base: int = 42) -> SegmentFile:
     file = empty(fs, base)
-    for batch in batches(*sizes):
-        file.write(batch, BIG)
+    for number, batch in enumerate(batches(*sizes)):
+        file.put(batch, base + number, BIG)
     return file
 
 
@@ -96,10 +96,10 @@ def test_a_failing_write_leaves_the_file_as_it_was(fs: SimFileSystem) -> None:
     before = content(fs, file)
     fs.free_bytes = 3
     with pytest.raises(OSError, match="no space"):
-        file.write(b"A" * 100, BIG)
+        file.put(b"A" * 100, 42, BIG)
     assert (content(fs, file), file.size) == (before, len(before))
     fs.free_bytes = 1 << 40
-    assert file.write(b"ABC", BIG) == len(before)
+    assert file.put(b"ABC", 42, BIG) == len(before)
     assert content(fs, file) == before + b"ABC"
 
 
@@ -108,11 +108,11 @@ def test_space_is_reserved_ahead_for_logs_that_have_grown(fs: SimFileSystem, mon
     monkeypatch.setattr(MemoryFile, "allocate", lambda _self, size: reserved.append(size))
     file, piece = empty(fs), bytes(300_000)
     for _ in range(5):
-        file.write(piece, BIG)
+        file.put(piece, 42, BIG)
     assert reserved == [900_000 + PREALLOCATE_BYTES]
     small = empty(fs, 43)
     for _ in range(5):
-        small.write(piece, 1_300_000)
+        small.put(piece, 42, 1_300_000)
     assert reserved[1:] == [1_300_000, 1_500_000]  # no further than the segment will grow, and what is written in any case
 
 
@@ -124,7 +124,7 @@ def test_reserved_space_is_given_back_once(fs: SimFileSystem, monkeypatch: pytes
         file = empty(fs)
         trim(file)
         assert cut == []
-        file.write(bytes(2 << 20), BIG)
+        file.put(bytes(2 << 20), 42, BIG)
         trim(file)
         trim(file)
         assert cut == [2 << 20]

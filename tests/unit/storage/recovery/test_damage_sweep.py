@@ -40,8 +40,8 @@ MOST_LINES = 4  # the damage, and what was made again after it: indexes, epochs 
 WHOLE = 1 << 20
 # Nothing is said of these by the start: it makes them anew from the log, whatever they hold
 REMADE_AFTER_A_KILL = ("index", "timeindex")
-# it does not read snapshots while `oncelog.window` is whole, and of the clean marker only that it is there: without it that was a kill
-NOT_READ = ("snapshot", ".kafka_cleanshutdown")
+# of the clean marker it reads only that it is there: without it that was a kill
+NOT_READ = (".kafka_cleanshutdown",)
 # after a kill the logs have what it has, and damage of its last frame looks as a write that was cut off; test_replay.py hurts every frame
 JOURNAL = "oncelog.journal.0"
 
@@ -147,7 +147,13 @@ def is_meaningless(damage: Damage) -> bool:
 def is_unsaid(damage: Damage, stop: str) -> bool:
     remade = stop == KILLED and damage.slot == ACTIVE and damage.file in REMADE_AFTER_A_KILL
     # a lost voucher costs a look at the markers, an entry in the middle of an index lies to nobody who is not led there
-    redundant = (damage.file, damage.how) in (("oncelog.txnindexes", "remove"), ("index", "flip"), ("index", "cut out"))
+    # and a lost snapshot is none while `oncelog.window` is whole
+    redundant = (damage.file, damage.how) in (
+        ("oncelog.txnindexes", "remove"),
+        ("snapshot", "remove"),
+        ("index", "flip"),
+        ("index", "cut out"),
+    )
     put_back = (damage.file, damage.slot, stop) == ("log", ACTIVE, KILLED)  # the journal has all of it, as after a power cut
     return remade or redundant or put_back or damage.file in (*NOT_READ, JOURNAL)
 

@@ -46,7 +46,6 @@ ALL = [(place, damage, stop) for place, damage in internal_damages() for stop in
 SLICE = 23
 MOST_LINES = 6  # the damage, what was made again after it, and what it meant for transactions
 REMADE_AFTER_A_KILL = ("index", "timeindex")
-NOT_READ = ("snapshot",)
 PREPARED = (IN_TXN, TopicPartition(PLACE.topic, 1))
 # a member whose record was hit is told to join again
 KNOWN_MEMBER = (
@@ -177,10 +176,15 @@ def is_meaningless(place: TopicPartition, damage: Damage) -> bool:
 def is_unsaid(damage: Damage, stop: str) -> bool:
     """As in the sweep of a partition; and nobody looks into these logs by time, or for what was aborted in compacted segments."""
     remade = stop == KILLED and damage.slot == ACTIVE and damage.file in REMADE_AFTER_A_KILL
-    redundant = (damage.file, damage.how) in (("oncelog.txnindexes", "remove"), ("index", "flip"), ("index", "cut out"))
+    redundant = (damage.file, damage.how) in (
+        ("oncelog.txnindexes", "remove"),
+        ("snapshot", "remove"),
+        ("index", "flip"),
+        ("index", "cut out"),
+    )
     by_time = damage.file == "timeindex" and damage.how in ("zero", "flip", "garbage", "cut out")
     gone = damage.slot == SEALED and damage.file == "txnindex"
-    return remade or redundant or by_time or gone or damage.file in NOT_READ
+    return remade or redundant or by_time or gone
 
 
 def wrong_records(served: InternalDirectory, original: Original, hit: Hit, new: Values, *, settled: bool = True) -> list[str]:

@@ -10,8 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from oncelog.broker.handlers.produce.straight import _BothDurable
+from oncelog.broker.net.error_counts import ErrorCounts
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode, KafkaError
+from oncelog.protocol.hot import LoneProduce, PartitionProduceResponse
 from oncelog.protocol.names import TopicPartition
 from oncelog.protocol.records import build_batch
 from support.flushed_when_told import DATA, LaterFlusher
@@ -170,3 +174,26 @@ def test_a_session_of_sasl_is_asked_each_time(phase: str) -> None:
             broker.answer(frame(9, batch()))
     assert set(asked) == {0}
     assert broker.taken == (3 if phase == "served" else 2)
+
+
+_LOST = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is broken")
+
+
+@pytest.mark.parametrize("decision_first", [True, False])
+@pytest.mark.parametrize("decision", [None, _LOST])
+@pytest.mark.parametrize("data", [None, _LOST])
+def test_what_begins_a_transaction_is_told_when_the_coordinators_record_is_on_disk_too(
+    data: KafkaError | None, decision: KafkaError | None, decision_first: bool
+) -> None:
+    lone = LoneProduce(-1, "t", None, 0, "x")
+    answer = _BothDurable(b"yes", 7, lone, ErrorCounts())
+    told = [(answer.decided, decision), (answer, data)]
+    for number, (tell, error) in enumerate(told if decision_first else told[::-1]):
+        assert not answer.done, number
+        tell(error)
+    if decision is not None:
+        assert answer.result() == lone.refusal(7, PartitionProduceResponse(0, ErrorCode.NOT_ENOUGH_REPLICAS))
+    elif data is not None:
+        assert answer.result() == lone.refusal(7, PartitionProduceResponse(0, 56, error_message="the disk is broken"))
+    else:
+        assert answer.result() == b"yes"
