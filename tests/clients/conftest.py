@@ -31,8 +31,10 @@ def java_command(tmp_path_factory: pytest.TempPathFactory) -> Command:
 @pytest.fixture
 def mortal_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerProcess | apache_kafka.ApacheKafka]:
     """A started broker of the test's own, to kill and start again. With --bootstrap an Apache Kafka, as that one is not ours to kill."""
-    settings = {"group.consumer.session.timeout.ms": "6000", "group.consumer.heartbeat.interval.ms": "1000"}
-    settings |= {"group.consumer.min.session.timeout.ms": "6000", "group.consumer.min.heartbeat.interval.ms": "1000"}
+    settings = {}
+    for kind in ("consumer", "streams"):
+        settings |= {f"group.{kind}.session.timeout.ms": "6000", f"group.{kind}.heartbeat.interval.ms": "1000"}
+        settings |= {f"group.{kind}.min.session.timeout.ms": "6000", f"group.{kind}.min.heartbeat.interval.ms": "1000"}
     if request.config.getoption("--bootstrap"):
         with apache_kafka.ApacheKafka(tmp_path / "kafka", apache_kafka.free_ports(), settings) as kafka:
             kafka.start()
