@@ -12,10 +12,11 @@ from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.records import build_batch
 from referee import apache_kafka
 from support.process import BrokerProcess, wait_until
+from support.streams_client import StreamsClient, info, part
 from support.wire import Connection
 
 TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
-ALL, READ, WRITE, DELETE, DESCRIBE, CLUSTER_ACTION = 2, 3, 4, 6, 8, 9
+ALL, READ, WRITE, CREATE, DELETE, DESCRIBE, CLUSTER_ACTION = 2, 3, 4, 5, 6, 8, 9
 LITERAL, ALLOW = 3, 3
 NOT_REQUESTED = -(2**31)
 USERS = (
@@ -318,3 +319,58 @@ def test_operations_on_groups_that_are_not_there(root: User, amy: User, name: st
     assert groups(root, ApiKey.CONSUMER_GROUP_DESCRIBE, 1, name) == {(name, 69, NOT_REQUESTED)}
     refused = [(ApiKey.DESCRIBE_GROUPS, 5), (ApiKey.DESCRIBE_GROUPS, 6), (ApiKey.CONSUMER_GROUP_DESCRIBE, 1)]
     assert [groups(amy, key, version, name) for key, version in refused] == [{(name, 30, NOT_REQUESTED)}] * 3
+
+
+# --- streams groups
+
+
+def heartbeat(user: User, group: str, *sources: str, internal: tuple[str, ...] = (), **fields: Any) -> Any:
+    """A first heartbeat, with one subtopology."""
+    own = part("0", *sources, state_changelog_topics=[info(name) for name in internal])
+    client = StreamsClient(user.connection, group, "m", own)
+    return client.ask_to_join(**fields)
+
+
+def test_streams_groups_need_a_right_to_read_and_topics_to_describe(root: User, amy: User, name: str) -> None:
+    create(root, name)
+    assert heartbeat(amy, name, name).error_code == 30
+    allow(root, amy, GROUP, name, READ)
+    refused = heartbeat(amy, name, name)
+    assert (refused.error_code, refused.status, refused.active_tasks) == (29, [], None)
+    allow(root, amy, TOPIC, name, DESCRIBE)
+    assert heartbeat(amy, name, name).error_code == 0
+    assert heartbeat(amy, name, name, internal=(f"{name}-changelog",)).error_code == 29
+
+
+def test_internal_topics_of_streams_need_a_right_to_create(root: User, amy: User, name: str) -> None:
+    create(root, name)
+    missing = [f"{name}-c1", f"{name}-c2"]
+    allow(root, amy, GROUP, name, READ)
+    for topic in (name, *missing):
+        allow(root, amy, TOPIC, topic, DESCRIBE)
+    wait_until(lambda: [each.status_code for each in heartbeat(amy, name, name, internal=tuple(missing)).status][-1:] == [3])
+    told = heartbeat(amy, name, name, internal=tuple(missing)).status[-1].status_detail
+    assert told.startswith("Internal topics are missing: ")
+    start, _, names = told.partition("; Unauthorized to CREATE on topics ")
+    assert sorted(names.removesuffix(".").split(", ")) == missing
+    assert sorted(start.removeprefix("Internal topics are missing: ").split(", ")) == missing
+    allow(root, amy, CLUSTER, "kafka-cluster", CREATE)
+    heartbeat(amy, name, name, internal=tuple(missing))
+    wait_until(lambda: all(metadata(root, topic).error_code == 0 for topic in missing))
+
+
+def test_describing_streams_groups_needs_their_topics(root: User, amy: User, name: str) -> None:
+    create(root, name)
+    assert heartbeat(root, name, name).error_code == 0
+
+    def described() -> Any:
+        return amy.ask(ApiKey.STREAMS_GROUP_DESCRIBE, 0, group_ids=[name], include_authorized_operations=True).groups[0]
+
+    refused = described()
+    assert (refused.error_code, refused.group_state, refused.topology) == (30, "", None)
+    allow(root, amy, GROUP, name, DESCRIBE)
+    hidden = described()
+    text = "The described group uses topics that the client is not authorized to describe."
+    assert (hidden.error_code, hidden.error_message, hidden.members, hidden.topology) == (29, text, [], None)
+    allow(root, amy, TOPIC, name, DESCRIBE)
+    assert (described().error_code, [member.member_id for member in described().members]) == (0, ["m"])

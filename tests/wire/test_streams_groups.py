@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,14 +14,15 @@ from oncelog.protocol.internal.records import decode_key, decode_value
 from oncelog.protocol.internal.streams_topology import KeyValue, StreamsGroupTopologyValue, Subtopology
 from oncelog.protocol.names import CONSUMER_OFFSETS
 from oncelog.protocol.primitives import partition_for
-from support.process import wait_until
+from referee import apache_kafka
+from support.process import BrokerProcess, wait_until
 from support.simbroker import build
 from support.streams_client import StreamsClient, at_once, copartitioned, describe, info, part, settle
 from support.wire import Connection
 
-NONE, UNKNOWN_TOPIC, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID, INVALID_REQUEST = 0, 3, 23, 25, 42
+NONE, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID, INVALID_REQUEST = 0, 23, 25, 42
 NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, GROUP_SUBSCRIBED_TO_TOPIC, INVALID_TOPOLOGY = 68, 69, 86, 130
-STALE_MEMBER_EPOCH, UNSUPPORTED_VERSION, FENCED_MEMBER_EPOCH = 113, 35, 110
+ILLEGAL_GENERATION, STALE_MEMBER_EPOCH = 22, 113
 OFFSETS_PARTITIONS = 50
 SHUTDOWN, INCORRECTLY_PARTITIONED, MISSING_INTERNAL = 4, 2, 3
 
@@ -33,7 +35,7 @@ def connection(bootstrap: str) -> Iterator[Connection]:
         yield made
 
 
-def ask(connection: Connection, key: ApiKey, version: int, **fields: Any) -> Any:
+def ask(connection: Connection, key: ApiKey, version: int, /, **fields: Any) -> Any:
     return connection.request(key, version, build(getattr(messages, f"{key.schema_name}Request"), fields))
 
 
@@ -394,3 +396,77 @@ def test_settings_that_a_topic_cannot_have(make: Make, topic: str, name: str) ->
         return any("; Creation failed: " in status.status_detail for status in member.join().status)
 
     wait_until(told)
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_offsets_in_a_transaction(connection: Connection, make: Make, topic: str, name: str, version: int) -> None:
+    """Case T21: the epoch and the member are looked at when they are told; an epoch that is not the member's is 22 there."""
+    member = make("m", part("0", topic))
+    member.join()
+    fields = {"transactional_id": name, "transaction_timeout_ms": 10_000, "producer_id": -1, "producer_epoch": -1}
+
+    def begun() -> list[Any]:
+        answer = ask(connection, ApiKey.INIT_PRODUCER_ID, 4, **fields)
+        return [answer] if answer.error_code == NONE else []
+
+    (producer,) = wait_until(begun)
+    identity = {"transactional_id": name, "producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch}
+    assert ask(connection, ApiKey.ADD_OFFSETS_TO_TXN, 3, **identity, group_id=name).error_code == NONE
+
+    def commit_as(member_id: str, epoch: int) -> int:
+        place = {"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1, "committed_metadata": ""}
+        who = {"group_id": name, "generation_id": epoch, "member_id": member_id, "group_instance_id": None}
+        answer = ask(connection, ApiKey.TXN_OFFSET_COMMIT, version, **identity, **who, topics=[{"name": topic, "partitions": [place]}])
+        return int(answer.topics[0].partitions[0].error_code)
+
+    assert commit_as("", -1) == NONE
+    assert commit_as("m", member.epoch) == NONE
+    assert commit_as("m", member.epoch + 1) == ILLEGAL_GENERATION
+    assert commit_as("m", 1) == ILLEGAL_GENERATION
+    assert commit_as("stranger", member.epoch) == UNKNOWN_MEMBER_ID
+
+
+@pytest.fixture
+def mortal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerProcess | apache_kafka.ApacheKafka]:
+    """A broker of this test's own, of the kind under test."""
+    given = request.config.getoption("--bootstrap")
+    with apache_kafka.ApacheKafka(tmp_path, apache_kafka.free_ports()) if given else BrokerProcess(tmp_path / "data") as broker:
+        if given:
+            broker.start()
+        yield broker
+
+
+def test_killed(mortal: BrokerProcess | apache_kafka.ApacheKafka, name: str) -> None:
+    """Case D03: members, tasks and offsets are there after kill -9, the topology too; members stay with the epoch they had."""
+    with Connection(mortal.bootstrap) as connection:
+        wait_until(lambda: ask(connection, ApiKey.FIND_COORDINATOR, 3, key=name, key_type=0).error_code == NONE)
+        at_once(connection, name)
+        topic = create(connection, f"{name}-in", 4)
+        changelog = info(f"{name}-changelog")
+        members = [
+            StreamsClient(connection, name, f"m{n}", part("0", topic, state_changelog_topics=[changelog]), process_id=f"p{n}")
+            for n in range(2)
+        ]
+        for member in members:
+            member.join()
+        settle(*members, done=lambda: [len(member.active.get("0", [])) for member in members] == [2, 2])
+        kept = members[0].active["0"][0]
+        assert commit(connection, 9, name, topic, "m0", members[0].epoch, kept) == NONE
+    mortal.kill()
+    mortal.start()
+    with Connection(mortal.bootstrap) as connection:
+        for member in members:
+            member.connection = connection
+        wait_until(lambda: members[0].send().error_code == NONE)
+        had = [(member.epoch, member.active) for member in members]
+        for member in members:
+            assert member.beat().active_tasks is None
+        assert [(member.epoch, member.active) for member in members] == had
+        group = describe(connection, name)
+        assert (group.group_state, len(group.members)) == ("Stable", 2)
+        assert [each.name for each in group.topology.subtopologies[0].state_changelog_topics] == [changelog["name"]]
+        other = StreamsClient(connection, name, "other", part("0", topic)).ask_to_join()
+        assert (other.error_code, other.error_message) == (INVALID_REQUEST, "Topology updates are not supported yet.")
+        groups = [{"group_id": name, "topics": [{"name": topic, "partition_indexes": [kept]}]}]
+        fetched = ask(connection, ApiKey.OFFSET_FETCH, 8, groups=groups, require_stable=False)
+        assert fetched.groups[0].topics[0].partitions[0].committed_offset == 1

@@ -26,8 +26,9 @@ def may_commit(group: StreamsGroup, who: Committer) -> ErrorCode:
         return _E.UNSUPPORTED_VERSION
     if who.epoch == member.epoch:
         return _E.NONE
-    known = who.epoch < member.epoch and _had_all(group, member, who.places, who.epoch)
-    return _E.NONE if known else _E.STALE_MEMBER_EPOCH
+    if who.epoch < member.epoch and _had_all(group, member, who.places, who.epoch):
+        return _E.NONE
+    return _E.ILLEGAL_GENERATION if who.transactional else _E.STALE_MEMBER_EPOCH  # TxnOffsetCommit does not know of member epochs
 
 
 def _had_all(group: StreamsGroup, member: StreamsMember, places: Iterable[TopicPartition], epoch: int) -> bool:

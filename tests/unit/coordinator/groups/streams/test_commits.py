@@ -33,7 +33,7 @@ def group() -> StreamsGroup:
         (who("", -1), E.UNKNOWN_MEMBER_ID),
         (who(version=8), E.UNSUPPORTED_VERSION),
         (who("", -1, transactional=True), E.NONE),
-        (who("m", -1, transactional=True), E.STALE_MEMBER_EPOCH),
+        (who("m", -1, transactional=True), E.ILLEGAL_GENERATION),
         (who("x", 5, transactional=True), E.UNKNOWN_MEMBER_ID),
         (who(transactional=True, version=5), E.NONE),
         (who(epoch=4, transactional=True), E.NONE),

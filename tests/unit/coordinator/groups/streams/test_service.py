@@ -221,7 +221,7 @@ def test_commits_ask_who_it_is(machine: Machine) -> None:
     machine.stream(joining())
     assert machine.commit(1, "m", 2) is E.NONE
     assert machine.commit(1, "m", 3) is E.STALE_MEMBER_EPOCH
-    assert machine.txn_commit(1, 5, "m", 3) is E.STALE_MEMBER_EPOCH
+    assert machine.txn_commit(1, 5, "m", 3) is E.ILLEGAL_GENERATION
 
 
 def test_described_with_what_topics_there_are(machine: Machine) -> None:
