@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from oncelog.protocol.control_records import parse_end_transaction_marker
-from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from oncelog.protocol.records import check_crc, iter_records, rewrite_crc
+from oncelog.protocol.names import CONSUMER_OFFSETS, INTERNAL_TOPICS, SHARE_GROUP_STATE, TRANSACTION_STATE
+from oncelog.protocol.records import build_batch, check_crc, iter_records, rewrite_crc
 from oncelog.storage.audit.catalogue import read_catalogue
 from oncelog.storage.audit.findings import Findings
 from oncelog.storage.audit.journal import AuditedJournal
@@ -40,9 +40,10 @@ from oncelog.storage.audit.raw_directory import (
 )
 from oncelog.storage.env import OsFileSystem
 from oncelog.storage.moving.kafka_topics import KafkaTopic, topics_from_kafka
+from oncelog.storage.moving.share_groups import Ids, MovedRecord, NamedShareTopics, moved_state, new_ids
 
 PARTITION_METADATA = "partition.metadata"
-INTERNAL = (CONSUMER_OFFSETS, TRANSACTION_STATE)
+MADE_BY_KAFKA = (CONSUMER_OFFSETS, TRANSACTION_STATE)  # as soon as somebody asks for a coordinator
 # the largest .log that Kafka opens, and the largest distance of an offset from its base
 MAX_LOG_BYTES = 2**31 - 1
 MAX_RELATIVE_OFFSET = 2**31 - 1
@@ -73,7 +74,11 @@ class Plan:
     log_ends: dict[str, int]
 
     def user_topics(self) -> list[KafkaTopic]:
-        return [topic for topic in self.topics if topic.name not in INTERNAL]
+        return [topic for topic in self.topics if topic.name not in INTERNAL_TOPICS]
+
+    def topics_to_make(self) -> list[KafkaTopic]:
+        """Those that somebody has to make in the target."""
+        return [topic for topic in self.topics if topic.name not in MADE_BY_KAFKA]
 
     def partitions_of(self, topic: str) -> int:
         """0 when the source has no such topic."""
@@ -184,35 +189,70 @@ def copy(plan: Plan, target: Path, *, progress: Callable[[Copied], None] = lambd
     # without the marker a start recovers everything; it must be gone before the first log changes
     (target / CLEAN_MARKER).unlink(missing_ok=True)
     _sync_folder(target)
+    ids = new_ids(plan.topics, topics_from_kafka(target))
     for topic in plan.topics:
-        for partition in range(topic.partitions):
-            name = f"{topic.name}-{partition}"
-            unwritten = PartitionFolder(plan.source.path / name, topic.name, partition)
-            copied = _copy_partition(plan.source.partitions.get(name, unwritten), target / name)
+        for copied in (
+            _write_share_state(plan, topic, target, ids) if topic.name == SHARE_GROUP_STATE else _copy_topic(plan, topic, target, ids)
+        ):
             done.append(copied)
             progress(copied)
     for name in (RECOVERY_POINTS, HIGH_WATERMARKS, CLEANER_OFFSETS):
         _write_synced(target / name, EMPTY_CHECKPOINT)
-    _write_synced(target / LOG_STARTS, _checkpoint(plan.source.checkpoint(LOG_STARTS)))
+    starts = {place: offset for place, offset in plan.source.checkpoint(LOG_STARTS).items() if place[0] != SHARE_GROUP_STATE}
+    _write_synced(target / LOG_STARTS, _checkpoint(starts))
     _sync_folder(target)
     return done
 
 
-def _copy_partition(folder: PartitionFolder, target: Path) -> Copied:
-    for old in target.iterdir():
+def _copy_topic(plan: Plan, topic: KafkaTopic, target: Path, ids: Ids) -> Iterator[Copied]:
+    for partition in range(topic.partitions):
+        name = f"{topic.name}-{partition}"
+        folder = plan.source.partitions.get(name, PartitionFolder(plan.source.path / name, topic.name, partition))
+        yield _copy_partition(folder, target / name, NamedShareTopics(ids) if topic.name == CONSUMER_OFFSETS else None)
+
+
+def _write_share_state(plan: Plan, topic: KafkaTopic, target: Path, ids: Ids) -> Iterator[Copied]:
+    """Every share partition's records in their order, in the partition that its new topic id leads to."""
+    starts = plan.source.checkpoint(LOG_STARTS)
+    written: list[list[MovedRecord]] = [[] for _ in range(topic.partitions)]
+    for partition in range(topic.partitions):
+        folder = plan.source.partitions.get(f"{topic.name}-{partition}")
+        for batch in _batches(folder) if folder is not None else ():
+            for moved in moved_state(batch, ids, topic.partitions, starts.get((topic.name, partition), 0)):
+                written[moved.partition].append(moved)
+    for partition, records in enumerate(written):
+        folder_there = target / f"{topic.name}-{partition}"
+        _empty(folder_there)
+        batches = [build_batch([one[1:]], base_offset=offset) for offset, one in enumerate(records)]
+        _write_synced(folder_there / f"{0:020d}.log", b"".join(batches))
+        _sync_folder(folder_there)
+        yield Copied(folder_there.name, len(batches), sum(map(len, batches)), 1)
+
+
+def _empty(folder: Path) -> None:
+    for old in folder.iterdir():
         if old.is_file() and old.name != PARTITION_METADATA:
             old.unlink()
-    batches = size = 0
+
+
+def _copy_partition(folder: PartitionFolder, target: Path, named: NamedShareTopics | None) -> Copied:
+    _empty(target)
+    batches = size = end = 0
     groups = segment_groups([(base, *_extent(folder, base)) for base in folder.bases])
     for group in groups:
         with (target / f"{group[0]:020d}.log").open("wb") as out:
             chunk = bytearray()
             for batch in _batches(folder, group):
                 chunk += portable(batch)
-                batches += 1
+                batches, end = batches + 1, batch.header.next_offset
+                if named is not None:
+                    named.see(batch)
                 if len(chunk) >= _CHUNK_BYTES:
                     size += out.write(chunk)
                     chunk.clear()
+            if named is not None and group is groups[-1] and (again := named.again(end)) is not None:
+                chunk += again
+                batches += 1
             size += out.write(chunk)
             out.flush()
             os.fsync(out.fileno())

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 from oncelog.protocol.config_def import options_of
-from oncelog.protocol.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from oncelog.protocol.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from oncelog.storage.audit.catalogue import METADATA
 from oncelog.storage.config import LogConfig
 from oncelog.storage.env import OsFileSystem
@@ -32,9 +32,10 @@ def steps(plan: Plan, target: Path | None, bootstrap: str = "localhost:9092") ->
         "1. In the server.properties of the new Kafka, before its first start:",
         f"     offsets.topic.num.partitions={offsets}",
         f"     transaction.state.log.num.partitions={transactions}",
+        *([f"     share.coordinator.state.topic.num.partitions={shares}"] if (shares := plan.partitions_of(SHARE_GROUP_STATE)) else []),
         "   (one node: offsets.topic.replication.factor=1, transaction.state.log.replication.factor=1, transaction.state.log.min.isr=1)",
         "2. Start it and create the topics:",
-        *(f"     {create_command(topic, bootstrap)}" for topic in plan.user_topics()),
+        *(f"     {create_command(topic, bootstrap)}" for topic in plan.topics_to_make()),
         "3. Let it create its internal topics (asking for any coordinator does it):",
         f"     kafka-consumer-groups.sh --bootstrap-server {bootstrap} --describe --group graduate",
         f"     kafka-transactions.sh --bootstrap-server {bootstrap} describe --transactional-id graduate",

@@ -38,7 +38,7 @@ def wait_for(what: str, seconds: float = 30.0) -> Iterator[None]:
 def prepare(kafka: ApacheKafka, moving: Plan) -> None:
     """Steps 2 and 3 of what `oncelog graduate` prints."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    topics = [NewTopic(topic.name, topic.partitions, 1, config=topic.configs) for topic in moving.user_topics()]
+    topics = [NewTopic(topic.name, topic.partitions, 1, config=topic.configs) for topic in moving.topics_to_make()]
     for future in admin.create_topics(topics).values():
         future.result()
     run_class(

@@ -6,6 +6,7 @@ open transactions, pending group offsets) or one that oncelog wrote.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,8 @@ from confluent_kafka.admin import AdminClient
 from oncelog.broker.commands.client.cluster import Cluster
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.names import CONSUMER_OFFSETS
+from oncelog.protocol.internal.share_state import StateBatch
+from oncelog.protocol.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from oncelog.protocol.records import iter_records, patch_offset
 from oncelog.storage.audit.findings import Findings, Kind
 from oncelog.storage.audit.groups import replay_group_offsets
@@ -27,6 +29,8 @@ from referee.apache_kafka import ApacheKafka, available, run_class
 from referee.moving import moved_into_kafka, wait_for
 from support.golden_storage import unpack
 from support.our_directory import OurDirectory
+from support.share_requests import SharePartition, have_coordinator, when_loaded
+from support.wire import Connection
 
 pytestmark = [pytest.mark.referee, pytest.mark.timeout(400), pytest.mark.skipif(not available(), reason="needs Java and Maven")]
 
@@ -186,6 +190,43 @@ def test_groups_resume_where_they_were(move: Move) -> None:
             found = {(one.topic, one.partition): one.offset for one in future.result().topic_partitions}
             if found == offsets:
                 break
+
+
+def test_share_groups_go_on_where_they_were(move: Move) -> None:
+    """A member joins: nothing is begun anew, records in flight keep their counts, what was acknowledged stays so."""
+    if not move.plan.partitions_of(SHARE_GROUP_STATE):
+        pytest.skip("no share groups in it")
+    with Connection(move.kafka.bootstrap, timeout=20) as connection:
+        named = messages.MetadataRequest.MetadataRequestTopic(topic_id=None, name="plain")
+        topic_id = connection.request(ApiKey.METADATA, 12, {"topics": [named], "allow_auto_topic_creation": False}).topics[0].topic_id
+        have_coordinator(connection.request)
+        one = when_loaded(SharePartition(connection.request, "workers", topic_id))
+        other = when_loaded(SharePartition(connection.request, "workers", topic_id, 1))
+        for _ in wait_for("the topic at the share coordinator"):
+            if one.summary().error_code == other.summary().error_code == 0:
+                break
+        assert member_has(connection, "workers", topic_id) == [0, 1]
+        assert one.read()[:5] == (0, None, 5, 1, [StateBatch(5, 5, 0, 2), StateBatch(6, 6, 2, 2), StateBatch(7, 8, 0, 2)])
+        assert other.read()[:5] == (0, None, 2, 1, [])
+
+
+def member_has(connection: Connection, group: str, topic_id: uuid.UUID) -> list[int]:
+    """What a new member of a share group is given of a topic in the end."""
+    epoch = 0
+    for _ in wait_for("an assignment"):
+        answer = connection.request(
+            ApiKey.SHARE_GROUP_HEARTBEAT,
+            1,
+            messages.ShareGroupHeartbeatRequest(
+                group_id=group, member_id="m-1", member_epoch=epoch, rack_id=None, subscribed_topic_names=["plain"]
+            ),
+        )
+        if answer.error_code == 0:
+            epoch = answer.member_epoch
+            given = {one.topic_id: sorted(one.partitions) for one in answer.assignment.topic_partitions} if answer.assignment else {}
+            if given.get(topic_id):
+                return list(given[topic_id])
+    raise AssertionError
 
 
 def test_after_a_clean_stop_nothing_is_wrong(move: Move) -> None:

@@ -7,6 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from oncelog.protocol.internal.records import OffsetCommitKey, OffsetCommitValue, TransactionLogKey, TransactionLogValue
+from oncelog.protocol.internal.share_groups import (
+    NamedTopic,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
+)
 from oncelog.protocol.internal.share_state import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue, StateBatch
 from oncelog.protocol.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE, TopicPartition
 from oncelog.protocol.primitives import partition_for, uuid_to_kafka
@@ -61,6 +68,9 @@ class OurDirectory:
             self.transaction(f"tx-{number % 3}", commit=number % 4 != 0)
         self.commit_offset("billing", "plain", 0, 42)
         self.commit_offset("billing", "plain", 1, 17)
+        self.share_state("workers", "plain", 0, StateBatch(5, 8, 0, 2), StateBatch(6, 6, 2, 2), start=5, leader_epoch=3)
+        self.share_state("workers", "plain", 1, start=2)
+        self.share_group("workers", "plain", [0, 1])
 
     def put(self, topic: str, partition: int, values: list[str], *, key: str | None = None, codec: int = 0) -> int:
         records = [(self.now_ms, key.encode() if key else None, value.encode()) for value in values]
@@ -123,6 +133,19 @@ class OurDirectory:
         for record in ((ShareSnapshotKey(*about), snapshot), (ShareUpdateKey(*about), update)):
             at = self.put_share_record(record[0], record[1].encode())
         return at
+
+    def share_group(self, group: str, topic: str, partitions: list[int]) -> None:
+        """A share group without members, whose share partitions of `topic` have a state."""
+        found = self.logs.topics.get(topic)
+        assert found is not None
+        named = [NamedTopic(found.topic_id, topic, partitions)]
+        log = self.log(CONSUMER_OFFSETS, partition_for(group, INTERNAL_PARTITIONS))
+        for key, value in (
+            (ShareGroupMetadataKey(group), ShareGroupMetadataValue(3, 0)),
+            (ShareGroupStatePartitionMetadataKey(group), ShareGroupStatePartitionMetadataValue(initialized=named)),
+        ):
+            batch = build_batch([(self.now_ms, key.encode(), value.encode())], base_sequence=0)
+            log.append(batch, self.now_ms, origin=AppendOrigin.COORDINATOR)
 
     def put_share_record(self, key: ShareSnapshotKey | ShareUpdateKey, value: bytes | None) -> int:
         name = f"{key.group_id}:{uuid_to_kafka(key.topic_id)}:{key.partition}"
