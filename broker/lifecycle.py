@@ -127,15 +127,15 @@ class Broker:
     def _build_coordinators(self) -> None:
         context = self.context
         context.transactions = TxnService(self.env, self.logs, self.config.txn, kept_in(context.store))
-        context.groups = GroupService(self.env, self.logs, self.config.group)
-        context.groups.overrides = context.dynamic_configs.group_values
         context.persister = SharePersister(self.env, self.logs, self.config.share)
+        context.groups = GroupService(self.env, self.logs, self.config.group, self.config.share_group, context.persister)
+        context.groups.overrides = context.dynamic_configs.group_values
         context.sharing = Sharing(
             self.env.clock,
             self.logs,
             context.persister,
             context.turns,
-            lambda group_id: context.groups.overrides(group_id),
+            context.dynamic_configs.group_values,
             self.config.values,
             self.wakeups.within,
         )
@@ -148,7 +148,7 @@ class Broker:
         context.groups.on_earlier(self._wake_at)
         context.persister.on_earlier(self._wake_at)
         self.logs.on_topic_deleted.append(context.persister.on_topic_deleted)
-        self.logs.on_topic_deleted.append(context.groups.removal.on_topic_deleted)
+        self.logs.on_topic_deleted.append(context.groups.on_topic_deleted)
         self.logs.on_topic_deleted.append(lambda _name: self.wakeups.within(PIECE_MS))  # its folders may be many
 
     def _reconfigure(self) -> None:

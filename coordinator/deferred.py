@@ -97,6 +97,7 @@ class Deferred(Generic[T]):
 
 Reply: TypeAlias = T | Deferred[T]
 U = TypeVar("U")
+V = TypeVar("V")
 
 
 def all_of(replies: Sequence[Reply[U]]) -> Reply[list[U]]:
@@ -118,3 +119,12 @@ def all_of(replies: Sequence[Reply[U]]) -> Reply[list[U]]:
     for deferred in waiting:
         deferred.when_done(settle)
     return gathered.reply()
+
+
+def followed_by(reply: Reply[U], make: Callable[[U], Reply[V]]) -> Reply[V]:
+    """What `make` gives for the value of `reply`, once both are there."""
+    if not isinstance(reply, Deferred):
+        return make(reply)
+    answer: Deferred[V] = Deferred()
+    reply.when_done(lambda done: answer.become(lambda: make(done.result())))
+    return answer.reply()

@@ -10,11 +10,12 @@ from oncelog.broker.auth.config import AuthConfig
 from oncelog.broker.settings.listeners import ListenerConfig
 from oncelog.broker.settings.server import ServerConfig
 from oncelog.coordinator.groups.config import GroupConfig
+from oncelog.coordinator.groups.share.config import ShareGroupConfig
 from oncelog.coordinator.share.config import ShareCoordinatorConfig
 from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.storage.config import LogConfig
 
-SECTIONS: tuple[Any, ...] = (ServerConfig, LogConfig, TxnConfig, GroupConfig, ShareCoordinatorConfig, AuthConfig)
+SECTIONS: tuple[Any, ...] = (ServerConfig, LogConfig, TxnConfig, GroupConfig, ShareGroupConfig, ShareCoordinatorConfig, AuthConfig)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,13 @@ class BrokerConfig:
     log: LogConfig
     txn: TxnConfig
     group: GroupConfig
+    share_group: ShareGroupConfig
     share: ShareCoordinatorConfig
     auth: AuthConfig
     values: Mapping[str, str]
     listeners: tuple[ListenerConfig, ...]
     advertised: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def groups(self) -> tuple[GroupConfig, ShareGroupConfig]:
+        """The sections about groups."""
+        return self.group, self.share_group

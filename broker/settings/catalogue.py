@@ -156,7 +156,7 @@ THROTTLES = {
 }
 # broker settings without a topic level name that Kafka alters at run time, and what is not one of them
 _FIXED = "ssl.principal.mapping.rules"
-_ALSO_DYNAMIC = ("group.consumer.assignment.interval.ms", "group.streams.assignment.interval.ms", "ssl.")
+_ALSO_DYNAMIC = (*(f"group.{kind}.assignment.interval.ms" for kind in ("consumer", "share", "streams")), "ssl.")
 # where the file names none, Kafka has none: a setting in milliseconds where a coarser one has it, and what every file must name
 _NO_DEFAULT = (*SYNONYMS, "node.id", "log.dirs", "advertised.listeners")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.settings.control import control_endpoint
 from oncelog.broker.settings.listeners import parse_endpoints, refusal
-from oncelog.protocol.config_def import LONG, parse_type
+from oncelog.protocol.config_def import LONG, options_of, parse_type
 
 if TYPE_CHECKING:
     from oncelog.broker.settings.broker import BrokerConfig
@@ -27,6 +27,7 @@ def check_together(config: BrokerConfig) -> None:
     _check_voters(values, config.server.node_id)
     _check_directories(config)
     _check_connections(config)
+    _check_groups(config)
     _check_super_users(config.auth.super_users)
     control_endpoint(config.server.control_listener, config.server.control_token)
     _warn_of_settings_for_nobody(config)
@@ -66,6 +67,28 @@ def _check_directories(config: BrokerConfig) -> None:
     named = config.server.log_dirs
     if len(named) > 1:
         raise refusal(f"log.dirs={','.join(named)}: oncelog keeps everything in one directory; name one")
+
+
+def _check_groups(config: BrokerConfig) -> None:
+    """What groups get of the broker lies within what each may set for itself."""
+    known: dict[str, Any] = {}
+    for section in config.groups():
+        cls: Any = type(section)
+        known.update((declared.kafka_name, getattr(section, attribute)) for attribute, declared in options_of(cls).items())
+    for name, value in known.items():
+        kind, _, rest = name.removeprefix("group.").partition(".")
+        session = known.get(f"group.{kind}.session.timeout.ms")
+        if rest == "heartbeat.interval.ms" and session is not None and value >= session:
+            raise refusal(f"{name}={value} must be less than group.{kind}.session.timeout.ms={session}")
+        for bound, word in (("min", "greater"), ("max", "less")):
+            limit_name = f"group.{kind}.{bound}.{rest.removeprefix('num.')}"
+            limit = known.get(limit_name)
+            if limit is not None and (value < limit if bound == "min" else value > limit):
+                raise refusal(f"{name}={value} must be {word} than or equal to {limit_name}={limit}")
+    share = config.share_group
+    if share.max_share_sessions < share.max_size:
+        sessions = f"group.share.max.share.sessions={share.max_share_sessions}"
+        raise refusal(f"{sessions} must be greater than or equal to group.share.max.size={share.max_size}")
 
 
 def _check_connections(config: BrokerConfig) -> None:

@@ -14,6 +14,7 @@ from oncelog.broker.settings.listeners import advertised_endpoints, bound_listen
 from oncelog.broker.settings.server import ServerConfig
 from oncelog.broker.settings.without_effect import KNOWN_UNUSED, accepted_options
 from oncelog.coordinator.groups.config import GroupConfig
+from oncelog.coordinator.groups.share.config import ShareGroupConfig
 from oncelog.coordinator.share.config import ShareCoordinatorConfig
 from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.protocol.config_def import Option, options_of, parse_config
@@ -33,6 +34,7 @@ def load(values: Mapping[str, str]) -> BrokerConfig:
         parse_config(LogConfig, with_coarse_units(values)),
         parse_config(TxnConfig, values),
         parse_config(GroupConfig, values),
+        parse_config(ShareGroupConfig, values),
         parse_config(ShareCoordinatorConfig, values),
         parse_config(AuthConfig, values),
         dict(values),

@@ -55,27 +55,6 @@ group.coordinator.background.threads int 2
 group.coordinator.cached.buffer.max.bytes int 1048588 dynamic
 group.coordinator.rebalance.protocols list classic,consumer,streams
 group.coordinator.threads int 4
-group.share.assignment.interval.ms int 1000 dynamic
-group.share.assignors list simple
-group.share.delivery.count.limit int 5
-group.share.heartbeat.interval.ms int 5000
-group.share.max.assignment.interval.ms int 15000
-group.share.max.delivery.count.limit int 10
-group.share.max.heartbeat.interval.ms int 15000
-group.share.max.partition.max.record.locks int 4000
-group.share.max.record.lock.duration.ms int 60000
-group.share.max.session.timeout.ms int 60000
-group.share.max.share.sessions int 2000
-group.share.max.size int 200
-group.share.min.assignment.interval.ms int 0
-group.share.min.delivery.count.limit int 2
-group.share.min.heartbeat.interval.ms int 5000
-group.share.min.partition.max.record.locks int 100
-group.share.min.record.lock.duration.ms int 15000
-group.share.min.session.timeout.ms int 45000
-group.share.partition.max.record.locks int 2000
-group.share.record.lock.duration.ms int 30000
-group.share.session.timeout.ms int 45000
 initial.broker.registration.timeout.ms int 60000
 inter.broker.listener.name string null
 kafka.metrics.polling.interval.secs int 10
@@ -236,8 +215,8 @@ transaction.state.log.replication.factor short 3
 _UNLISTED = """
 auto.include.jmx.reporter broker.id.generation.enable control.plane.listener.name controlled.shutdown.max.retries
 controlled.shutdown.retry.backoff.ms controller.performance.always.log.threshold.ms controller.performance.sample.period.ms
-delegation.token.master.key group.coordinator.new.enable group.share.enable group.share.initialize.retry.interval.ms
-group.share.max.groups group.share.persister.class.name inter.broker.protocol.version internal.metadata.delete.delay.millis
+delegation.token.master.key group.coordinator.new.enable group.share.enable group.share.max.groups
+group.share.persister.class.name inter.broker.protocol.version internal.metadata.delete.delay.millis
 internal.metadata.log.segment.bytes internal.metadata.max.batch.size.in.bytes leader.imbalance.per.broker.percentage
 log.initial.task.delay.ms log.message.downconversion.enable log.message.format.version log.message.timestamp.difference.max.ms
 metadata.log.segment.min.bytes offsets.commit.required.acks password.encoder.secret producer.id.expiration.check.interval.ms

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from oncelog.coordinator.deferred import Deferred, Reply
+from oncelog.coordinator.deferred import Deferred, Reply, followed_by
 from oncelog.coordinator.groups.classic.state import ClassicGroupState, GroupEvent
 from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.group_type import GroupType, GroupWing
@@ -63,23 +63,14 @@ class GroupRemoval:
 
     def _delete_typed(self, group_id: str, kind: GroupType) -> Reply[ErrorCode]:
         """What the group has elsewhere goes first; if somebody joins meanwhile, it stays."""
-        cleared = self._wing(kind).before_deletion(group_id)
-        if not isinstance(cleared, Deferred):
-            return self._delete_records(group_id) if cleared is _E.NONE else cleared
-        answer: Deferred[ErrorCode] = Deferred()
 
-        def go_on(reply: Deferred[ErrorCode]) -> None:
-            def verdict() -> Reply[ErrorCode]:
-                code = reply.result()
-                if code is not _E.NONE:
-                    return code
-                typed = self._runtime.shard_of(group_id).heartbeat_group(group_id)
-                return _E.NON_EMPTY_GROUP if typed is not None and typed.members else self._delete_records(group_id)
+        def go_on(cleared: ErrorCode) -> Reply[ErrorCode]:
+            if cleared is not _E.NONE:
+                return cleared
+            typed = self._runtime.shard_of(group_id).heartbeat_group(group_id)
+            return _E.NON_EMPTY_GROUP if typed is not None and typed.members else self._delete_records(group_id)
 
-            answer.become(verdict)
-
-        cleared.when_done(go_on)
-        return answer.reply()
+        return followed_by(self._wing(kind).before_deletion(group_id), go_on)
 
     def _delete_records(self, group_id: str) -> Reply[ErrorCode]:
         places = self._runtime.shard_of(group_id).offsets.places_of(group_id)

@@ -35,10 +35,13 @@ if TYPE_CHECKING:
     from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, HeartbeatAnswer
     from oncelog.coordinator.groups.consumer.service import ConsumerGroupService, DescribedConsumerGroup, Visible
     from oncelog.coordinator.groups.consumer.state import ConsumerGroup
-    from oncelog.coordinator.groups.share.service import ShareGroupService
+    from oncelog.coordinator.groups.share.config import ShareGroupConfig
+    from oncelog.coordinator.groups.share.heartbeat import ShareAnswer, ShareHeartbeat
+    from oncelog.coordinator.groups.share.service import DescribedShareGroup, ShareGroupService
     from oncelog.coordinator.groups.streams.checks import StreamsHeartbeat
     from oncelog.coordinator.groups.streams.heartbeat import HeartbeatAnswer as StreamsHeartbeatAnswer
     from oncelog.coordinator.groups.streams.service import DescribedStreamsGroup, StreamsGroupService
+    from oncelog.coordinator.share.persister import SharePersister
 
 _E = ErrorCode
 _WINGS = {GroupType.CONSUMER: "consumer", GroupType.SHARE: "share", GroupType.STREAMS: "streams"}
@@ -48,8 +51,9 @@ _OPEN_TO_CLASSIC = (GroupType.CONSUMER, GroupType.STREAMS)  # without members
 class GroupService:
     """Until `start()` returned every request is told that the coordinator is loading."""
 
-    def __init__(self, env: Env, logs: LogManager, config: GroupConfig) -> None:
+    def __init__(self, env: Env, logs: LogManager, config: GroupConfig, share_config: ShareGroupConfig, persister: SharePersister) -> None:
         self.config = config
+        self._share_config, self._persister = share_config, persister
         self.runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
             env, logs, CONSUMER_OFFSETS, config.offsets_topic_num_partitions, config.topic_configs(), GroupShard
         )
@@ -78,7 +82,8 @@ class GroupService:
         """Share groups (KIP-932); made as late."""
         from oncelog.coordinator.groups.share.service import ShareGroupService
 
-        made = ShareGroupService(self.runtime)
+        made = ShareGroupService(self.runtime, self._share_config, self._topics, self._persister)
+        made.overrides = lambda group_id: self.overrides(group_id)
         made.start()
         return made
 
@@ -207,6 +212,26 @@ class GroupService:
         if group is None:
             raise shard.refusal(group_id, GroupType.STREAMS)
         return self.streams.describe(group)
+
+    def share_group_heartbeat(self, request: ShareHeartbeat) -> Reply[ShareAnswer]:
+        """Join, stay or leave. Raises KafkaError."""
+        if self.runtime.loading:
+            raise KafkaError(_E.COORDINATOR_LOAD_IN_PROGRESS)
+        return self.share.heartbeat(request)
+
+    def share_group_describe(self, group_id: str) -> DescribedShareGroup:
+        """Raises KafkaError 14, 24, 69."""
+        shard = loaded_shard(self.runtime, group_id)
+        group = shard.share_groups.get(group_id)
+        if group is None:
+            raise shard.refusal(group_id, GroupType.SHARE)
+        return self.share.describe(group)
+
+    def on_topic_deleted(self, name: str) -> None:
+        """What groups know of it goes."""
+        self.removal.on_topic_deleted(name)
+        if any(shard.share_groups for shard in self.runtime.shards()):
+            self.share.on_topic_deleted()
 
     # -- whose group it is
 

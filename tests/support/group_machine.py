@@ -12,8 +12,11 @@ from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat, Hea
 from oncelog.coordinator.groups.offsets.service import FetchedOffset
 from oncelog.coordinator.groups.offsets.state import OffsetToCommit
 from oncelog.coordinator.groups.service import GroupService
+from oncelog.coordinator.groups.share.config import ShareGroupConfig
 from oncelog.coordinator.groups.streams.checks import StreamsHeartbeat
 from oncelog.coordinator.groups.streams.heartbeat import HeartbeatAnswer as StreamsAnswer
+from oncelog.coordinator.share.config import ShareCoordinatorConfig
+from oncelog.coordinator.share.persister import SharePersister
 from oncelog.protocol.errors import ErrorCode as E
 from oncelog.protocol.names import TopicPartition
 from oncelog.storage.config import LogConfig
@@ -29,7 +32,9 @@ SUBSCRIPTION = bytes.fromhex("0001000000010001") + b"a" + bytes.fromhex("fffffff
 
 
 class Machine:
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, share: ShareGroupConfig | None = None, **settings: Any) -> None:
+        self.share_config = share if share is not None else ShareGroupConfig()
+        self.overrides: dict[str, dict[str, str]] = {}
         self.clock = HandClock()
         self.fs = SimFileSystem(1, self.clock.time_ms)
         self.config = GroupConfig(offsets_topic_num_partitions=2, group_initial_rebalance_delay_ms=0, **settings)
@@ -40,7 +45,10 @@ class Machine:
         self.env = Env(self.clock, SeededRandom(1), self.fs)
         self.logs = LogManager(self.env, Path("/data"), LogConfig(), InlineFlusher())
         self.logs.start()
-        self.groups = GroupService(self.env, self.logs, self.config)
+        self.persister = SharePersister(self.env, self.logs, ShareCoordinatorConfig(state_topic_num_partitions=2))
+        self.persister.start()
+        self.groups = GroupService(self.env, self.logs, self.config, self.share_config, self.persister)
+        self.groups.overrides = lambda group_id: self.overrides.get(group_id, {})
         self.groups.start()
 
     def restart(self) -> None:

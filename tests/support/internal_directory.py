@@ -18,6 +18,9 @@ from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.consumer.heartbeat import ConsumerHeartbeat
 from oncelog.coordinator.groups.offsets.state import OffsetToCommit
 from oncelog.coordinator.groups.service import GroupService
+from oncelog.coordinator.groups.share.config import ShareGroupConfig
+from oncelog.coordinator.share.config import ShareCoordinatorConfig
+from oncelog.coordinator.share.persister import SharePersister
 from oncelog.coordinator.txn.config import TxnConfig
 from oncelog.coordinator.txn.markers import Delivery
 from oncelog.coordinator.txn.producer_ids import kept_in
@@ -63,7 +66,9 @@ class InternalDirectory(TxnDirectory):
                     place.topic, 1, {**SMALL, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "file.delete.delay.ms": "0"}
                 )
         self.service = TxnService(env, self.logs, TxnConfig(state_log_num_partitions=1), kept_in(MetadataStore(env, data_dir)))
-        self.groups = GroupService(env, self.logs, GroupConfig(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=0))
+        persister = SharePersister(env, self.logs, ShareCoordinatorConfig(state_topic_num_partitions=1))
+        config = GroupConfig(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=0)
+        self.groups = GroupService(env, self.logs, config, ShareGroupConfig(), persister)
         self.service.on_offsets_marker(self.groups.replay_marker)
         self.groups.start()
         self.service.start()

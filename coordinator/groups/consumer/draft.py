@@ -87,11 +87,12 @@ def metadata_hash(group: ConsumerGroup, topics: Topics) -> int:
     """Changes when a subscribed topic comes, goes, or gets partitions; 0 without any."""
     names, last = group.all_subscribed_names(), group.hashed
     if last is None or last[0] is not names or last[1] is not topics or last[2] != topics.generation:
-        last = group.hashed = names, topics, topics.generation, _hash_of(names, topics)
+        last = group.hashed = names, topics, topics.generation, hash_of(names, topics)
     return last[3]
 
 
-def _hash_of(names: Collection[str], topics: Topics) -> int:
+def hash_of(names: Collection[str], topics: Topics) -> int:
+    """Of the topics with these names, as they are now."""
     found = [topic for name in sorted(names) if (topic := topics.get(name)) is not None]
     if not found:
         return 0

@@ -85,21 +85,25 @@ Places = Mapping[uuid.UUID, ShareTopic]
 
 @dataclass(slots=True)
 class ShareGroup:
-    """`initializing`, `initialized`: share partitions by topic; `deleting`: names of topics whose states are being deleted, by id."""
+    """`initializing`, `initialized`: share partitions by topic; `deleting`: names of topics whose states are being deleted, by id.
+
+    Epochs begin with 1: so has a group that has nothing but start offsets.
+    """
 
     type: ClassVar[GroupType] = GroupType.SHARE
     expires: ClassVar[bool] = False
 
     group_id: str
-    epoch: int = 0
+    epoch: int = 1
     metadata_hash: int = 0
-    assignment_epoch: int = 0
+    assignment_epoch: int = 1
     assignment_timestamp_ms: int = 0
     members: dict[str, ShareMember] = field(default_factory=dict)
     targets: dict[str, Assignment] = field(default_factory=dict)
     initializing: Places = field(default_factory=dict)
     initialized: Places = field(default_factory=dict)
     deleting: Mapping[uuid.UUID, str] = field(default_factory=dict)
+    settled: int | None = field(default=None, compare=False, repr=False)  # with topics of this generation nothing is to be done
 
     # -- questions
 
@@ -113,6 +117,15 @@ class ShareGroup:
     def all_subscribed_names(self) -> frozenset[str]:
         return frozenset().union(*(member.topic_names for member in self.members.values()))
 
+    def names(self) -> dict[uuid.UUID, str]:
+        """Every topic that share partitions are known of, the deleted ones too."""
+        known = {topic_id: topic.name for places in (self.initializing, self.initialized) for topic_id, topic in places.items()}
+        return {**self.deleting, **known}
+
+    def given(self) -> set[uuid.UUID]:
+        """Topics that members have something of."""
+        return {topic_id for member in self.members.values() for topic_id in member.assigned}
+
     def assigned_partitions(self) -> dict[uuid.UUID, frozenset[int]]:
         """What the target assignment gives to anybody."""
         found: dict[uuid.UUID, frozenset[int]] = {}
@@ -125,6 +138,7 @@ class ShareGroup:
 
     def replay(self, key: ShareGroupKey, value: ShareGroupValue | None) -> None:
         """One record of this group; the group's own tombstone is the shard's business."""
+        self.settled = None
         match key:
             case ShareGroupMetadataKey() if isinstance(value, ShareGroupMetadataValue):
                 self.epoch, self.metadata_hash = value.epoch, value.metadata_hash

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oncelog.coordinator.deferred import Deferred
+from oncelog.coordinator.deferred import Deferred, followed_by
 
 ERROR = ValueError("no")
 
@@ -106,3 +106,32 @@ def test_it_becomes_another_answer_when_that_is_there() -> None:
         getattr(second, end)(ERROR)
         assert heard == [ERROR]
         assert (deferred.error is ERROR) == (end == "fail")
+
+
+@pytest.mark.parametrize("first_waits", [False, True])
+@pytest.mark.parametrize("second_waits", [False, True])
+def test_one_reply_followed_by_another(first_waits: bool, second_waits: bool) -> None:
+    first: Deferred[int] = Deferred()
+    second: Deferred[str] = Deferred()
+    reply = followed_by(first if first_waits else 3, lambda value: second if second_waits else f"made of {value}")
+    assert isinstance(reply, Deferred) is (first_waits or second_waits)
+    first.resolve(3)
+    second.resolve("made of 3")
+    assert (reply.result() if isinstance(reply, Deferred) else reply) == "made of 3"
+
+
+def test_what_fails_before_or_behind_fails_the_answer() -> None:
+    first: Deferred[int] = Deferred()
+    reply = followed_by(first, lambda _value: "never")
+    first.fail(ValueError("first"))
+    assert isinstance(reply, Deferred)
+    assert str(reply.error) == "first"
+
+    def refuses(_value: int) -> str:
+        raise ValueError("second")
+
+    other: Deferred[int] = Deferred()
+    again = followed_by(other, refuses)
+    other.resolve(3)
+    assert isinstance(again, Deferred)
+    assert str(again.error) == "second"

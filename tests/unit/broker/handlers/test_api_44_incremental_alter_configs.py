@@ -50,9 +50,18 @@ def test_alterations_refused_and_taken(broker: Harness, kind: int, name: str, ch
 
 
 def test_the_brokers_own_bounds_of_group_settings(tmp_path: Path) -> None:
-    broker = Harness(tmp_path, settings={"group.consumer.min.session.timeout.ms": "5", "group.consumer.max.session.timeout.ms": "10"})
-    codes = [alter(broker, 32, "g1", ("consumer.session.timeout.ms", 0, value)) for value in ("4", "5", "10", "11")]
+    broker = Harness(tmp_path, settings={"group.consumer.min.session.timeout.ms": "5001", "group.consumer.max.session.timeout.ms": "6000"})
+    codes = [alter(broker, 32, "g1", ("consumer.session.timeout.ms", 0, value)) for value in ("5000", "5001", "6000", "6001")]
     assert codes == [40, 0, 0, 40]
+
+
+def test_a_groups_session_outlasts_its_heartbeats(tmp_path: Path) -> None:
+    broker = Harness(tmp_path, settings={"group.share.min.session.timeout.ms": "1", "group.share.max.heartbeat.interval.ms": "90000"})
+    session, interval = "share.session.timeout.ms", "share.heartbeat.interval.ms"
+    assert alter(broker, 32, "g1", (session, 0, "5000")) == 40, "the broker's interval"
+    assert alter(broker, 32, "g1", (interval, 0, "45000")) == 40, "the broker's session"
+    assert alter(broker, 32, "g1", (session, 0, "6000"), (interval, 0, "6000")) == 40
+    assert alter(broker, 32, "g1", (session, 0, "6000"), (interval, 0, "5999")) == 0
 
 
 def test_validation_alone_changes_nothing(broker: Harness) -> None:

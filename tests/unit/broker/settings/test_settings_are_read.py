@@ -42,7 +42,7 @@ def is_read(declared: Option, texts: dict[str, str]) -> bool:
 def test_every_setting_is_read_or_says_that_it_is_only_accepted() -> None:
     texts = sources()
     # a bound of a group's setting is looked up by its name made of parts: see group_overrides.check_bounds
-    bounds = re.compile(r"group\.(consumer|streams)\.(min|max)\.(session|heartbeat|assignment|standby)\.")
+    bounds = re.compile(r"group\.(consumer|share|streams)\.(min|max)\.")
     silent = [
         declared.kafka_name or declared.topic_name
         for cls in SECTIONS
