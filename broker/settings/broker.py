@@ -32,7 +32,3 @@ class BrokerConfig:
     values: Mapping[str, str]
     listeners: tuple[ListenerConfig, ...]
     advertised: dict[str, tuple[str, int]] = field(default_factory=dict)
-
-    def groups(self) -> tuple[GroupConfig, ShareGroupConfig]:
-        """The sections about groups."""
-        return self.group, self.share_group

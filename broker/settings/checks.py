@@ -72,7 +72,7 @@ def _check_directories(config: BrokerConfig) -> None:
 def _check_groups(config: BrokerConfig) -> None:
     """What groups get of the broker lies within what each may set for itself."""
     known: dict[str, Any] = {}
-    for section in config.groups():
+    for section in (config.group, config.share_group):
         cls: Any = type(section)
         known.update((declared.kafka_name, getattr(section, attribute)) for attribute, declared in options_of(cls).items())
     for name, value in known.items():
