@@ -130,6 +130,7 @@ class Broker:
         context.persister = SharePersister(self.env, self.logs, self.config.share)
         context.groups = GroupService(self.env, self.logs, self.config.group, self.config.share_group, context.persister)
         context.groups.overrides = context.dynamic_configs.group_values
+        context.groups.on_share_reset = lambda key: context.sharing.forget(key)
         context.sharing = Sharing(
             self.env.clock,
             self.logs,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from oncelog.coordinator.groups.streams.checks import StreamsHeartbeat
     from oncelog.coordinator.groups.streams.heartbeat import HeartbeatAnswer as StreamsHeartbeatAnswer
     from oncelog.coordinator.groups.streams.service import DescribedStreamsGroup, StreamsGroupService
-    from oncelog.coordinator.share.persister import SharePersister
+    from oncelog.coordinator.share.persister import SharePartitionKey, SharePersister
 
 _E = ErrorCode
 _WINGS = {GroupType.CONSUMER: "consumer", GroupType.SHARE: "share", GroupType.STREAMS: "streams"}
@@ -58,6 +58,7 @@ class GroupService:
             env, logs, CONSUMER_OFFSETS, config.offsets_topic_num_partitions, config.topic_configs(), GroupShard
         )
         self.overrides: Callable[[str], Mapping[str, str]] = lambda _group_id: {}
+        self.on_share_reset: Callable[[SharePartitionKey], None] = lambda _key: None
         self.offsets = OffsetService(self.runtime, config, self._wing)
         self.listing = GroupListing(self.runtime)
         self.removal = GroupRemoval(self.runtime, config, self._wing, self._forget)
@@ -82,7 +83,7 @@ class GroupService:
         """Share groups (KIP-932); made as late."""
         from oncelog.coordinator.groups.share.service import ShareGroupService
 
-        made = ShareGroupService(self.runtime, self._share_config, self._topics, self._persister)
+        made = ShareGroupService(self.runtime, self._share_config, self._topics, self._persister, lambda key: self.on_share_reset(key))
         made.overrides = lambda group_id: self.overrides(group_id)
         made.start()
         return made

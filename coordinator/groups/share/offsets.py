@@ -29,10 +29,16 @@ _E = ErrorCode
 
 
 class ShareOffsets:
-    """`on_reset` is called with share partitions that were set or forgotten: whoever serves them must look anew."""
+    """`on_reset` is called with each share partition that was set or forgotten: whoever serves it must look anew."""
 
-    def __init__(self, runtime: CoordinatorRuntime[GroupShard], topics: Topics, persister: SharePersister) -> None:
-        self.on_reset: list[Callable[[Sequence[SharePartitionKey]], None]] = []
+    def __init__(
+        self,
+        runtime: CoordinatorRuntime[GroupShard],
+        topics: Topics,
+        persister: SharePersister,
+        on_reset: Callable[[SharePartitionKey], None],
+    ) -> None:
+        self._on_reset = on_reset
         self._forgetting: set[str] = set()  # groups that a deletion is under way of
         self._runtime = runtime
         self._topics = topics
@@ -77,13 +83,14 @@ class ShareOffsets:
             return TopicPartition(found[key.topic_id].name, key.partition)
 
         def ask(some: Sequence[SharePartitionKey]) -> Reply[list[ErrorCode]]:
-            return all_of([self._persister.initialize(key, epoch, wanted[place_of(key)]) for key in some])
+            reply = all_of([self._persister.initialize(key, epoch, wanted[place_of(key)]) for key in some])
+            self._tell(some)
+            return reply
 
         def note(codes: list[ErrorCode]) -> dict[TopicPartition, ErrorCode]:
             done = [key for key, code in zip(keys, codes, strict=True) if code is _E.NONE]
             if keys:
                 note_initialized(self._runtime, group_id, found, of_keys(done, found))
-                self._tell(keys)
             return verdicts | {place_of(key): code for key, code in zip(keys, codes, strict=True)}
 
         return followed_by(in_pieces(self._runtime, keys, ask), note)
@@ -140,14 +147,18 @@ class ShareOffsets:
             worst = dict.fromkeys(ids, _E.NONE)
             for key, code in zip(keys, codes, strict=True):
                 worst[key.topic_id] = code if code is not _E.NONE else worst[key.topic_id]
-            self._tell(keys)
             now = find(self._runtime, group_id)
             if note or (now is not None and now.members):
                 done = {topic_id for topic_id, code in worst.items() if code is _E.NONE}
                 rewrite(self._runtime, group_id, lambda draft: _forgotten(draft, done))
             return worst
 
-        return followed_by(in_pieces(self._runtime, keys, self._persister.delete), end)
+        def ask(some: Sequence[SharePartitionKey]) -> Reply[list[ErrorCode]]:
+            reply = self._persister.delete(some)
+            self._tell(some)
+            return reply
+
+        return followed_by(in_pieces(self._runtime, keys, ask), end)
 
     def _doomed(self, group: ShareGroup, topic_id: uuid.UUID) -> ShareTopic:
         """Its share partitions; all of the topic, if a deletion was begun, which notes no partitions."""
@@ -178,8 +189,9 @@ class ShareOffsets:
         return {topic.topic_id: ShareTopic(topic.name, frozenset(partitions)) for topic, partitions in topics if topic is not None}
 
     def _tell(self, keys: Sequence[SharePartitionKey]) -> None:
-        for listener in self.on_reset:
-            listener(keys)
+        """At once, not when it is on disk: who served them until now may write no more, with an epoch that may still be the same."""
+        for key in keys:
+            self._on_reset(key)
 
 
 def _begin_to_forget(draft: Draft, ids: set[uuid.UUID]) -> None:

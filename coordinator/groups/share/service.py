@@ -22,7 +22,7 @@ from oncelog.coordinator.groups.share.offsets import ShareOffsets
 from oncelog.coordinator.groups.share.state import ShareGroup
 from oncelog.coordinator.result import CoordinatorRecord, Result
 from oncelog.coordinator.runtime import CoordinatorRuntime
-from oncelog.coordinator.share.persister import SharePersister
+from oncelog.coordinator.share.persister import SharePartitionKey, SharePersister
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.topics import Topics
 
@@ -39,10 +39,15 @@ class DescribedShareGroup(NamedTuple):
 
 
 class ShareGroupService:
-    """`overrides` gives the settings of a group's own."""
+    """`overrides` gives the settings of a group's own; `on_reset` is called with each share partition that was set or forgotten."""
 
     def __init__(
-        self, runtime: CoordinatorRuntime[GroupShard], config: ShareGroupConfig, topics: Topics, persister: SharePersister
+        self,
+        runtime: CoordinatorRuntime[GroupShard],
+        config: ShareGroupConfig,
+        topics: Topics,
+        persister: SharePersister,
+        on_reset: Callable[[SharePartitionKey], None],
     ) -> None:
         self.overrides: Callable[[str], Mapping[str, str]] = lambda _group_id: {}
         self._runtime = runtime
@@ -50,7 +55,7 @@ class ShareGroupService:
         self._topics = topics
         self._sessions = MemberSessions(runtime, self._remove)
         self._initializing = Initializing(runtime, persister, config.initialize_retry_interval_ms)
-        self.offsets = ShareOffsets(runtime, topics, persister)
+        self.offsets = ShareOffsets(runtime, topics, persister, on_reset)
 
     def start(self) -> None:
         """Loading is done."""

@@ -121,12 +121,12 @@ def test_case_SO05_a_member_after_that_begins_anew(machine: Machine) -> None:
 
 
 def test_whoever_serves_a_share_partition_hears_of_it(machine: Machine) -> None:
-    heard: list[Sequence[SharePartitionKey]] = []
-    machine.groups.share.offsets.on_reset.append(heard.append)
+    heard: list[SharePartitionKey] = []
+    machine.groups.on_share_reset = heard.append
     key = SharePartitionKey("g", topic_id(machine), 0)
     alter(machine, {PLACE: 5})
     delete(machine, "a")
-    assert heard == [[key], [key]]
+    assert heard == [key, key]
 
 
 def test_case_SG11_a_group_goes_with_its_states(machine: Machine) -> None:
