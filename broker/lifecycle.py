@@ -136,7 +136,7 @@ class Broker:
             self.logs,
             context.persister,
             context.turns,
-            context.dynamic_configs.group_values,
+            lambda group_id: context.groups.overrides(group_id),
             self.config.values,
             self.wakeups.within,
         )
