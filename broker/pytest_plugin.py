@@ -87,14 +87,12 @@ def oncelog_topic(request: pytest.FixtureRequest, oncelog_session: Broker) -> st
 
 @pytest.fixture
 def oncelog_process(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Process]:
-    """`oncelog serve` on a folder of this test's own: `crash()` is a real `kill -9`."""
+    """`oncelog serve` on a folder of this test's own: `crash()` and `crash_at()` are a real `kill -9`."""
     from oncelog.broker.testkit.process import Process
 
     settings, clock, _reset = _asked(request)
-    if clock != "running":
-        raise pytest.UsageError("the time of a process is the machine's: clock is for oncelog and oncelog_session")
     with ExitStack() as ending:
-        process = ending.enter_context(Process(tmp_path / "oncelog", settings))
+        process = ending.enter_context(Process(tmp_path / "oncelog", settings, clock=clock))
         _watch(request, ending, "oncelog_process", process)
         yield process
 

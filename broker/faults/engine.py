@@ -181,6 +181,25 @@ class FaultyHandler:
         return _Case(self._faults, rule, self._handler, subject, frame, connection).carry_out()
 
 
+class _Gate:
+    """Open for ever from `open` on; what waits, one at most, goes on then."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._go_on: Callable[[], None] | None = None
+
+    def open(self) -> None:
+        self._is_open = True
+        if self._go_on is not None:
+            self._go_on()
+
+    def wait(self, go_on: Callable[[], None]) -> None:
+        if self._is_open:
+            go_on()
+        else:
+            self._go_on = go_on
+
+
 class _Case:
     """One request that one rule is about."""
 
@@ -224,13 +243,15 @@ class _Case:
         return self._in_a_while(lambda go_on: loop.call_later(seconds, go_on))
 
     def _hold(self) -> Reply[Sent]:
-        return self._in_a_while(lambda go_on: self._faults.held(self._rule, go_on))
+        gate = _Gate()
+        self._faults.held(self._rule, gate.open)  # from now on: who sees the hit may release it before there is an answer to hold
+        return self._in_a_while(gate.wait)
 
     def _in_a_while(self, wait: Callable[[Callable[[], None]], object]) -> Reply[Sent]:
         if self._action.when == "after":
             return self._with_answer(lambda answer, value: wait(lambda: answer.resolve(value)))
         answer: Deferred[Sent] = Deferred()
-        frame, handler, connection = memoryview(bytes(self._frame)), self._handler, self._connection
+        frame, handler, connection = memoryview(bytearray(self._frame)), self._handler, self._connection
         wait(lambda: answer.become(lambda: handler.handle(frame, connection)))
         return holding_back(answer)
 

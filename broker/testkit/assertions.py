@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from oncelog.broker.testkit.broker import Broker
 from oncelog.broker.testkit.observing import Record
+from oncelog.broker.testkit.process import Process
 
 SHOWN = 20  # of the faults; the rest is counted
 _ENDED = ("Empty", "CompleteCommit", "CompleteAbort", "Dead")
@@ -23,13 +24,13 @@ class _Seen(NamedTuple):
 
 
 def assert_exactly_once(
-    source: Broker | Iterable[Any],
+    source: Broker | Process | Iterable[Any],
     topic: str,
     expected: Iterable[Hashable],
     *,
     key: Callable[[Any], Hashable] | None = None,
     in_order: bool = False,
-    broker: Broker | None = None,
+    broker: Broker | Process | None = None,
 ) -> None:
     """Everything `expected` was read once, and nothing else. Raises AssertionError, which names each record that was not.
 
@@ -38,8 +39,8 @@ def assert_exactly_once(
     `key(record)`: that of one record; its value unless told. `in_order`: within each partition in the order of `expected`.
     `broker`: where the records came from, to tell who wrote them and what became of their transactions.
     """
-    held = source if isinstance(source, Broker) else broker
-    records: list[Any] = list(source.records(topic) if isinstance(source, Broker) else source)
+    held = source if isinstance(source, Broker | Process) else broker
+    records: list[Any] = list(source.records(topic) if isinstance(source, Broker | Process) else source)
     name_of: Callable[[Any], Hashable] = key or _value_of
     seen = [_Seen(_as_bytes(name_of(each)), _part(each, "partition"), _part(each, "offset")) for each in records]
     wanted = [_as_bytes(each) for each in expected]
@@ -51,7 +52,7 @@ def assert_exactly_once(
         raise AssertionError("\n  ".join([head, *faults[:SHOWN], *more]))
 
 
-def assert_no_open_transactions(broker: Broker) -> None:
+def assert_no_open_transactions(broker: Broker | Process) -> None:
     """Every transaction has ended, and no partition waits for a marker. Raises AssertionError, which names those that do."""
     state = broker.state()
     faults = []

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import time
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from oncelog.broker.faults.engine import NeverHit
-from oncelog.broker.faults.rule import Rule as _Rule
+from oncelog.broker.faults.rule import Rule
 from oncelog.broker.settings.control import LOOPBACK, ControlEndpoint
 from oncelog.broker.testkit.clock import TestClock
+from oncelog.broker.testkit.handles import PATIENCE_SECONDS, Clock, Faults, as_text
 from oncelog.broker.testkit.in_turns import in_turns
 from oncelog.broker.testkit.life import Died, Life
 from oncelog.broker.testkit.observing import Record, outcomes_of, records_of
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from oncelog.broker.control.server import ControlServer
 
 T = TypeVar("T")
-PATIENCE_SECONDS = 60.0
 
 
 class Broker:
@@ -46,15 +44,15 @@ class Broker:
     ) -> None:
         if clock not in ("running", "virtual"):
             raise ValueError(f'clock="{clock}": "running" or "virtual"')
-        given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in (settings or {}).items()}
+        given = as_text(settings)
         self._clock = TestClock(stands=clock == "virtual")
         self._life = Life(given, None if data_dir is None else Path(data_dir).absolute(), self._clock)
         self._control_port = None if control is False else 0 if control is True else control
         self._control: ControlServer | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self.clock = Clock(self)
-        self.faults = Faults(self)
+        door = _Inside(self)
+        self.clock, self.faults = Clock(door), Faults(door)
 
     # -- life
 
@@ -231,89 +229,38 @@ class Broker:
         await self._life.start()
 
 
-class Faults:
-    """The rules of one broker: what goes wrong, and when."""
+class _Inside:
+    """The door to a broker of this process."""
 
     def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+        self._broker, self._faults = broker, broker._life.faults
+        self._known: dict[str, Rule] = {}  # those that are gone, too
 
-    def add(self, *, action: str | Mapping[str, Any], times: int | None = 1, must_hit: bool = False, **match: Any) -> Rule:
-        """Arm a rule: `add(api="EndTxn", action="drop_answer")`; `action` by its type, or as a mapping with more.
+    def add_rule(self, asked: Mapping[str, Any]) -> str:
+        rule = self._broker._call(lambda: self._faults.add(asked))
+        self._known[rule.id] = rule
+        return rule.id
 
-        `while_`: the id of a rule, or a rule, that must still be armed. Raises BadRule, which says what to do.
-        """
-        if "while_" in match:
-            other = match.pop("while_")
-            match["while"] = other.id if isinstance(other, Rule) else other
-        asked = {
-            "match": match,
-            "action": {"type": action} if isinstance(action, str) else dict(action),
-            "times": times,
-            "must_hit": must_hit,
-        }
-        return self.add_rule(asked)
+    def hits(self, id: str) -> int:
+        return self._known[id].hits
 
-    def add_rule(self, asked: Mapping[str, Any]) -> Rule:
-        """Arm a rule as it goes over HTTP: `{"match": …, "action": …, "times": …, "must_hit": …}`. Raises BadRule."""
-        return Rule(self._broker, self._broker._call(lambda: self._broker._life.faults.add(asked)))
+    def rule(self, id: str) -> dict[str, Any]:
+        return self._broker._call_or_here(self._known[id].as_json)
 
-    def list(self) -> list[dict[str, Any]]:
-        """Each rule with what it hit, as HTTP shows it."""
-        return self._broker._call_or_here(lambda: [rule.as_json() for rule in self._broker._life.faults.rules.values()])
+    def rules(self) -> list[dict[str, Any]]:
+        return self._broker._call_or_here(lambda: [rule.as_json() for rule in self._faults.rules.values()])
 
-    def clear(self) -> None:
-        """Remove all. Raises NeverHit for those that had to hit and did not."""
-        wrong = self._broker._call_or_here(self._broker._life.faults.clear)
-        if wrong:
-            raise NeverHit("; ".join(wrong))
+    def release(self, id: str) -> int:
+        return self._broker._call(lambda: self._faults.release(id))
 
+    def remove(self, id: str) -> None:
+        self._broker._call(lambda: self._faults.remove(id))
 
-class Rule:
-    """One armed rule."""
-
-    def __init__(self, broker: Broker, rule: _Rule) -> None:
-        self._broker, self._rule = broker, rule
-        self.id = rule.id
-
-    @property
-    def hits(self) -> int:
-        """How often it was applied."""
-        return self._rule.hits
-
-    @property
-    def requests(self) -> list[dict[str, Any]]:
-        """To what."""
-        found: list[dict[str, Any]] = self._broker._call(self._rule.as_json)["requests"]
-        return found
-
-    def wait_hit(self, count: int = 1, seconds: float = PATIENCE_SECONDS) -> None:
-        """Return when it was applied `count` times. Raises TimeoutError."""
-        deadline = time.monotonic() + seconds
-        while self.hits < count:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{self.id} was hit {self.hits} times in {seconds} s, not {count}: {self._rule.as_json()['match']}")
-            time.sleep(0.001)
-
-    def release(self) -> int:
-        """Let go what it holds; how much that was."""
-        return self._broker._call(lambda: self._broker._life.faults.release(self.id))
-
-    def remove(self) -> None:
-        """Disarm it, and let go what it holds. Raises NeverHit where `must_hit` was asked for."""
-        self._broker._call(lambda: self._broker._life.faults.remove(self.id))
-
-
-class Clock:
-    """The time of one broker."""
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def clear(self) -> list[str]:
+        return self._broker._call_or_here(self._faults.clear)
 
     def now_ms(self) -> int:
         return self._broker._clock.time_ms()
 
     def advance(self, seconds: float) -> int:
-        """Move time on; what becomes due on the way has been done, in its order, when it returns the time of day, in ms."""
-        if seconds < 0:
-            raise ValueError("time does not go back")
         return self._broker._do(self._broker._life.advance(seconds))

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 from oncelog.broker.lifecycle import Broker
 from oncelog.protocol.control_records import parse_end_transaction_marker
 from oncelog.protocol.names import IsolationLevel, TopicPartition
 from oncelog.protocol.records import BatchHeader, RecordHeader, iter_headers, iter_records
-from oncelog.storage.files.txn_index import AbortedTxn
 from oncelog.storage.log.log import Log
 from oncelog.storage.log.stored_records import StoredRecords
 
 _READ_BYTES = 1 << 20
 _LEVELS = {"read_committed": IsolationLevel.READ_COMMITTED, "read_uncommitted": IsolationLevel.READ_UNCOMMITTED}
+
+
+class Aborted(Protocol):
+    """A transaction that a fetch names as aborted."""
+
+    @property
+    def producer_id(self) -> int: ...
+
+    @property
+    def first_offset(self) -> int: ...
+
+
+Chunk: TypeAlias = tuple[memoryview, Sequence[Aborted]]  # whole batches as a fetch gets them, and the aborted transactions it is told of
 
 
 class Record(NamedTuple):
@@ -32,10 +44,16 @@ class Record(NamedTuple):
 
 def records_of(broker: Broker, topic: str, isolation: str) -> list[Record]:
     """Raises LookupError for a topic that is not there, ValueError for another isolation level, KafkaError when the log is offline."""
+    level = level_named(isolation)
+    return [record for partition, log in _logs(broker, topic) for record in records_in(_chunks(log, level), partition)]
+
+
+def level_named(isolation: str) -> IsolationLevel:
+    """Raises ValueError."""
     level = _LEVELS.get(isolation)
     if level is None:
         raise ValueError(f'isolation="{isolation}": {" or ".join(_LEVELS)}')
-    return [record for partition, log in _logs(broker, topic) for record in _records(log, partition, level)]
+    return level
 
 
 def _logs(broker: Broker, topic: str) -> Iterator[tuple[int, Log]]:
@@ -48,9 +66,10 @@ def _logs(broker: Broker, topic: str) -> Iterator[tuple[int, Log]]:
         yield partition, log
 
 
-def _records(log: Log, partition: int, level: IsolationLevel) -> list[Record]:
+def records_in(chunks: Iterable[Chunk], partition: int) -> list[Record]:
+    """What a consumer makes of it."""
     got: list[Record] = []
-    for chunk, told in _chunks(log, level):
+    for chunk, told in chunks:
         aborted = sorted(told, key=lambda each: each.first_offset)
         aborting: set[int] = set()  # producers whose transaction here is going to be aborted
         for position, header in iter_headers(chunk):
@@ -63,8 +82,7 @@ def _records(log: Log, partition: int, level: IsolationLevel) -> list[Record]:
     return got
 
 
-def _chunks(log: Log, level: IsolationLevel) -> Iterator[tuple[memoryview, Sequence[AbortedTxn]]]:
-    """Whole batches as a fetch gets them, with the aborted transactions it is told of."""
+def _chunks(log: Log, level: IsolationLevel) -> Iterator[Chunk]:
     offset, end = log.log_start_offset, log.readable_end(level)
     while offset < end:
         data = log.read(offset, _READ_BYTES, isolation=level, min_one_message=True)
@@ -87,13 +105,15 @@ def outcomes_of(broker: Broker, topic: str) -> list[tuple[Record, str]]:
 
     Raises LookupError for a topic that is not there, KafkaError when the log is offline.
     """
-    return [told for partition, log in _logs(broker, topic) for told in _outcomes(log, partition)]
+    level = IsolationLevel.READ_UNCOMMITTED
+    return [told for partition, log in _logs(broker, topic) for told in outcomes_in(_chunks(log, level), partition)]
 
 
-def _outcomes(log: Log, partition: int) -> list[tuple[Record, str]]:
+def outcomes_in(chunks: Iterable[Chunk], partition: int) -> list[tuple[Record, str]]:
+    """Of what an uncommitted reader gets."""
     found: list[tuple[Record, str]] = []
     unended: dict[int, list[int]] = {}  # by producer id: where in `found` its records without a marker are
-    for chunk, _told in _chunks(log, IsolationLevel.READ_UNCOMMITTED):
+    for chunk, _told in chunks:
         for position, header in iter_headers(chunk):
             batch = chunk[position : position + header.size_bytes]
             if header.is_control:

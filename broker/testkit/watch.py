@@ -36,12 +36,11 @@ class Watch:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._at_end = self.told()
         self._lines.end()
-        if isinstance(self._broker, Broker):
-            try:
-                self._broker.faults.clear()
-            except NeverHit:
-                if not self.failed:
-                    raise
+        try:
+            self._broker.faults.clear()
+        except NeverHit:
+            if not self.failed:
+                raise
 
     def told(self) -> str:
         """Of a watch that has ended: as it was then."""
@@ -51,16 +50,17 @@ class Watch:
 
     def _all(self) -> Iterator[str]:
         if isinstance(self._broker, Process):
-            yield f"pid {self._broker.pid}, {self._broker.bootstrap}" if self._broker.is_up else "it is down"
+            if self._broker.is_up:
+                yield f"pid {self._broker.pid}"
             lines = self._broker.log[-KEPT_LINES:]
         else:
-            yield from _of_broker(self._broker)
             lines = list(self._lines.kept)
+        yield from _of_broker(self._broker)
         yield "log lines:" if lines else "log lines: none"
         yield from (f"  {line}" for line in lines)
 
 
-def _of_broker(broker: Broker) -> Iterator[str]:
+def _of_broker(broker: Broker | Process) -> Iterator[str]:
     try:
         yield broker.bootstrap
         transactions = {id: told for id, told in broker.state()["transactions"].items() if told["state"] not in _ENDED}

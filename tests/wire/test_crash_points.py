@@ -1,11 +1,11 @@
-"""A broker in the test's process dies at each of the named points, at each transaction.version, and comes back whole."""
+"""A broker dies at each of the named points, at each transaction.version, in the test's process and in its own, and comes back whole."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from oncelog.broker.testkit import Broker
+from oncelog.broker.testkit import Broker, Process
 from oncelog.broker.testkit.crash_points import POINTS
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
@@ -28,7 +28,7 @@ SETTINGS = {
 class Worker:
     """Transactions one after the other, each a record for two partitions and an offset; what it was told of each."""
 
-    def __init__(self, broker: Broker, dialect: Dialect) -> None:
+    def __init__(self, broker: Broker | Process, dialect: Dialect) -> None:
         self.broker, self.dialect = broker, dialect
         self.committed: list[int] = []
         self.aborted: list[int] = []
@@ -43,9 +43,11 @@ class Worker:
                 sequences = dict.fromkeys(PLACES, 0)
                 for _ in range(count):
                     pair = self._one(client, pair, sequences)
-        except (ConnectionError, RuntimeError, AssertionError):
-            if self.broker.is_up:
-                raise
+        except (ConnectionError, RuntimeError, AssertionError) as problem:
+            try:
+                self.broker.wait_down(10)
+            except TimeoutError:
+                raise problem from None
 
     def _one(self, client: Client, pair: tuple[int, int], sequences: dict[TopicPartition, int]) -> tuple[int, int]:
         number, self.next = self.next, self.next + 1
@@ -77,23 +79,48 @@ class Worker:
         assert state["groups"][GROUP]["offsets"] == {str(PLACES[0]): seen[-1]}
 
 
+# each transaction has three markers: dies behind the first, the second, the last
+TIMES = [*((point, 2) for point in POINTS), ("after-marker", 1), ("after-marker", 3)]
+
+
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("power", [False, True], ids=["kill", "power cut"])
-@pytest.mark.parametrize("point", POINTS)
-def test_it_comes_back_whole(point: str, power: bool, version: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("point", "nth"), TIMES)
+def test_it_comes_back_whole(point: str, nth: int, power: bool, version: int, tmp_path: Path) -> None:
     with Broker({**SETTINGS, "transaction.version": version}) as broker:
-        broker.create_topic("a", 2)
-        worker = Worker(broker, TV2 if version == 2 else TV0)
-        worker.work(4)
-        broker.crash_at(point, nth=2)
-        worker.work(MOST)
-        broker.wait_down(10)
-        assert not broker.is_up, f"{point} was never passed"
-        if power:
-            broker.power_cut()
-        broker.restart()
-        worker.work(3)
-        worker.check()
-        broker.save(tmp_path)
-        report = verify(tmp_path)
-        assert report.sound, report.errors
+        comes_back_whole(broker, point, nth, version, tmp_path, power=power)
+
+
+SLICE = [("after-prepare", 0), ("after-marker", 1), ("mid-write", 2)]  # of the next one, in daily runs
+
+
+@pytest.mark.parametrize(
+    ("point", "version"),
+    [
+        pytest.param(point, version, marks=() if (point, version) in SLICE else pytest.mark.slow)
+        for point in POINTS
+        for version in (0, 1, 2)
+    ],
+)
+def test_a_process_comes_back_whole(point: str, version: int, tmp_path: Path) -> None:
+    """SIGKILL at the point, on a real disk."""
+    with Process(tmp_path / "data", {**SETTINGS, "transaction.version": version}) as broker:
+        comes_back_whole(broker, point, 2, version, tmp_path / "saved")
+
+
+def comes_back_whole(broker: Broker | Process, point: str, nth: int, version: int, folder: Path, *, power: bool = False) -> None:
+    broker.create_topic("a", 2)
+    worker = Worker(broker, TV2 if version == 2 else TV0)
+    worker.work(4)
+    broker.crash_at(point, nth)
+    worker.work(MOST)
+    broker.wait_down(10)
+    assert not broker.is_up, f"{point} was never passed"
+    if power:
+        broker.power_cut()
+    broker.restart()
+    worker.work(3)
+    worker.check()
+    broker.save(folder)
+    report = verify(folder)
+    assert report.sound, report.errors

@@ -6,6 +6,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -149,6 +150,19 @@ def test_a_held_request_is_applied_before_or_after_it_is_let_go(broker: Broker, 
         asking.join(10)
         assert codes == [0]
         assert state(broker) == "CompleteCommit"
+
+
+@pytest.mark.parametrize("action", ["hold", "delay"])
+def test_records_that_waited_are_written_as_they_came(broker: Broker, action: str) -> None:
+    with Client(broker.bootstrap) as client:
+        assert client.produce(TV2, None, (-1, -1), -1, PLACE, b"1") is ErrorCode.NONE
+        rule = broker.faults.add(api="Produce", action={"type": action, **({"ms": 1} if action == "delay" else {})})
+        with ThreadPoolExecutor() as pool:
+            asked = pool.submit(client.produce, TV2, None, (-1, -1), -1, PLACE, b"2")
+            rule.wait_hit()
+            rule.release()
+            assert asked.result() is ErrorCode.NONE
+    assert [record.value for record in broker.records("a")] == [b"1", b"2"]
 
 
 def test_removing_a_rule_lets_go_what_it_holds(broker: Broker) -> None:

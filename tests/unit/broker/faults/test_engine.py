@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
-from oncelog.broker.faults.engine import Faults, NeverHit
+from oncelog.broker.faults.engine import Faults, FaultyHandler, NeverHit
 from oncelog.broker.faults.rule import BadRule
 from oncelog.broker.faults.subject import Subject
+from oncelog.broker.net.answer_stream import Sent
+from oncelog.coordinator.deferred import Deferred
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.header import RequestHeader
 from oncelog.storage.env import SystemClock
@@ -77,3 +83,22 @@ def test_rules_are_removed_released_and_asked_whether_they_hit(faults: Faults) -
     with pytest.raises(NeverHit):
         faults.remove(due.id)
     assert faults.rules == {}
+
+
+@pytest.mark.parametrize("released_first", [True, False])
+def test_what_is_released_between_the_hit_and_its_answer_is_not_held(faults: Faults, released_first: bool) -> None:
+    answer: Deferred[Sent] = Deferred()
+    handler: Any = SimpleNamespace(clock=None, handle=lambda _frame, _connection: answer)
+    connection: Any = SimpleNamespace(sasl=None, principal="User:x", client_name="here")
+    rule = faults.add({"match": {"api": "EndTxn"}, "action": {"type": "hold", "when": "after"}})
+    frame = bytearray(struct.pack(">hhih", ApiKey.END_TXN, 0, 1, -1))
+    told: Any = FaultyHandler(handler, faults, lambda _id: None).handle(memoryview(frame), connection)
+    assert rule.hits == 1
+    if released_first:
+        assert faults.release(rule.id) == 1
+        answer.resolve([b"told"])
+    else:
+        answer.resolve([b"told"])
+        assert not told.done
+        assert faults.release(rule.id) == 1
+    assert (told.result(), faults.release(rule.id)) == ([b"told"], 0)
