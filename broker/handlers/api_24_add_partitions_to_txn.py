@@ -11,17 +11,17 @@ from typing import TypeVar
 
 from oncelog.broker.answers import all_of, then
 from oncelog.broker.auth.acls import CLUSTER_NAME, AclOperation, ResourceType
-from oncelog.broker.context import RequestContext
+from oncelog.broker.context import BrokerContext, ConnectionFacts, RequestContext
 from oncelog.broker.net.dispatch import api
 from oncelog.broker.net.turns import Steps
 from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
+from oncelog.protocol.hot.add_partitions_to_txn import FIRST_FOR_BROKERS, Added, AddedReader
 from oncelog.protocol.names import INTERNAL_TOPICS, TopicPartition
 
 PARTITIONS_A_TURN = 500
-_FIRST_BROKER_VERSION = 4
 _Transaction = messages.AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 _Topic = messages.AddPartitionsToTxnRequest.AddPartitionsToTxnTopic | _Transaction.AddPartitionsToTxnTopic
 _ForClient = messages.AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
@@ -30,10 +30,53 @@ _Told = TypeVar("_Told", _ForClient, _ForBroker)
 _Verdicts = list[tuple[TopicPartition, ErrorCode]]
 
 
-@api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5)
+class StraightAdd:
+    """From the frame to the bytes of the answer, for few partitions that are all there; `StraightWay` of one broker."""
+
+    __slots__ = ("_broker", "_reader")
+
+    def __init__(self, broker: BrokerContext) -> None:
+        self._broker = broker
+        self._reader = AddedReader()
+
+    def __call__(
+        self, version: int, frame: memoryview, begin: int, correlation_id: int, connection: ConnectionFacts
+    ) -> Reply[bytes] | None:
+        """What is refused before the coordinator is asked is left to `handle`."""
+        request = self._reader.read(version, frame, begin) if version < FIRST_FOR_BROKERS else None
+        if request is None or request[0] == "":
+            return None
+        id, producer_id, producer_epoch, added = request
+        if not self._may_add(id, added, connection):
+            return None
+        reply = self._broker.transactions.add_partitions(id, producer_id, producer_epoch, added.partitions)
+        return then(reply, lambda code: self._told(added, code, version, correlation_id))
+
+    def _may_add(self, id: str, added: Added, connection: ConnectionFacts) -> bool:
+        broker = self._broker
+        authorizer, has_partition = broker.authorizer, broker.logs.topics.has_partition
+        for partition in added.partitions:
+            if not has_partition(partition) or partition.topic in INTERNAL_TOPICS:
+                return False
+        if authorizer is None:
+            return True
+        who = connection.principal, connection.client_host, AclOperation.WRITE
+        return authorizer.authorize(*who, ResourceType.TRANSACTIONAL_ID, id) and all(
+            authorizer.authorize(*who, ResourceType.TOPIC, topic) for topic in {partition.topic for partition in added.partitions}
+        )
+
+    def _told(self, added: Added, code: ErrorCode, version: int, correlation_id: int) -> bytes:
+        if code:
+            code = _told_to(version, code)
+            for _ in added.partitions:
+                self._broker.errors.add(ApiKey.ADD_PARTITIONS_TO_TXN, code)
+        return added.answer(correlation_id, code)
+
+
+@api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, straight=StraightAdd, straight_from=0)
 def handle(req: messages.AddPartitionsToTxnRequest, ctx: RequestContext) -> Reply[messages.AddPartitionsToTxnResponse]:
     """Add or verify."""
-    if ctx.api_version >= _FIRST_BROKER_VERSION:
+    if ctx.api_version >= FIRST_FOR_BROKERS:
         return _for_brokers(req, ctx)
     if sum(len(topic.partitions) for topic in req.v3_and_below_topics) > PARTITIONS_A_TURN:
         return ctx.broker.turns.answer(_in_turns(req, ctx))
@@ -148,9 +191,6 @@ def _partitions(topics: Iterable[_Topic]) -> list[TopicPartition]:
 
 
 def _topics(kind: type[_Told], verdicts: _Verdicts, api_version: int) -> list[_Told]:
-    def code(error: ErrorCode) -> ErrorCode:
-        return ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED and api_version < 2 else error
-
     by_topic: dict[str, list[tuple[TopicPartition, ErrorCode]]] = {}
     for partition, error in verdicts:
         by_topic.setdefault(partition.topic, []).append((partition, error))
@@ -159,8 +199,13 @@ def _topics(kind: type[_Told], verdicts: _Verdicts, api_version: int) -> list[_T
         kind(
             name=name,
             results_by_partition=[
-                partition_result(partition_index=partition.partition, partition_error_code=code(error)) for partition, error in results
+                partition_result(partition_index=partition.partition, partition_error_code=_told_to(api_version, error))
+                for partition, error in results
             ],
         )
         for name, results in by_topic.items()
     ]
+
+
+def _told_to(api_version: int, error: ErrorCode) -> ErrorCode:
+    return ErrorCode.INVALID_PRODUCER_EPOCH if error is ErrorCode.PRODUCER_FENCED and api_version < 2 else error

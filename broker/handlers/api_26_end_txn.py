@@ -31,7 +31,7 @@ class StraightEndTxn:
         self, version: int, frame: memoryview, begin: int, correlation_id: int, connection: ConnectionFacts
     ) -> Reply[bytes] | None:
         """Who may not is left to `handle`."""
-        request = read_end_txn(frame, begin)
+        request = read_end_txn(version, frame, begin)
         if request is None:
             return None
         transactional_id, producer_id, producer_epoch, committed = request
@@ -42,17 +42,16 @@ class StraightEndTxn:
         ):
             return None
         reply = broker.transactions.end_txn(transactional_id, producer_id, producer_epoch, committed, api_version=version)
-        if type(reply) is EndTxnResult:
-            return self._told(reply, version, correlation_id)
         return then(reply, lambda result: self._told(result, version, correlation_id))
 
     def _told(self, result: EndTxnResult, version: int, correlation_id: int) -> bytes:
         if result.error:
-            self._broker.errors.add(ApiKey.END_TXN, result.error)
-        return end_txn_answer(version, correlation_id, *result)
+            self._broker.errors.add(ApiKey.END_TXN, _told_to(version, result.error))
+        error, producer_id, producer_epoch = result
+        return end_txn_answer(version, correlation_id, _told_to(version, error), producer_id, producer_epoch)
 
 
-@api(ApiKey.END_TXN, 0, 5, straight=StraightEndTxn)
+@api(ApiKey.END_TXN, 0, 5, straight=StraightEndTxn, straight_from=0)
 def handle(req: messages.EndTxnRequest, ctx: RequestContext) -> Reply[messages.EndTxnResponse]:
     """End the transaction."""
     if not ctx.authorize(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, req.transactional_id):
@@ -63,7 +62,9 @@ def handle(req: messages.EndTxnRequest, ctx: RequestContext) -> Reply[messages.E
 
 
 def _answer(result: EndTxnResult, api_version: int) -> messages.EndTxnResponse:
-    error = result.error
-    if error is ErrorCode.PRODUCER_FENCED and api_version < 2:
-        error = ErrorCode.INVALID_PRODUCER_EPOCH
+    error = _told_to(api_version, result.error)
     return messages.EndTxnResponse(error_code=error, producer_id=result.producer_id, producer_epoch=result.producer_epoch)
+
+
+def _told_to(api_version: int, error: ErrorCode) -> ErrorCode:
+    return ErrorCode.INVALID_PRODUCER_EPOCH if api_version < 2 and error is ErrorCode.PRODUCER_FENCED else error

@@ -30,7 +30,7 @@ Answer: TypeAlias = "MessageBase | bytearray | Sequence[Piece] | Deferred[Any] |
 # the request is the message of its key, or the body's bytes: `handlers/` say which
 Handler: TypeAlias = "Callable[[Any, RequestContext], Answer]"
 # From version, frame, where its body begins, correlation id and connection to the answer; None: nothing was done, the handler is to be
-# asked. The way of those requests of an API that are many and alike, in its flexible versions.
+# asked. The way of those requests of an API that are many and alike.
 StraightWay: TypeAlias = "Callable[[int, memoryview, int, int, ConnectionFacts], Sent | Deferred[Sent] | None]"
 H = TypeVar("H", bound="Callable[[Any, RequestContext], Answer]")
 _PACKAGE = "oncelog.broker.handlers"
@@ -45,7 +45,8 @@ class Api:
 
     `advertised_min`: a lower version that ApiVersions names and no request may use (KAFKA-18659). `unstable_max`: served and
     advertised only with `unstable.api.versions.enable`. `raw`: the handler takes the body's bytes and returns buffers.
-    `hidden`: answered, not advertised. `straight`: makes the straight way of a broker.
+    `hidden`: answered, not advertised. `straight`: makes the straight way of a broker, `straight_from`: for requests from that version on
+    (None: for the flexible ones).
     """
 
     key: ApiKey
@@ -57,6 +58,7 @@ class Api:
     hidden: bool = False
     handle: Handler | None = None
     straight: Callable[[BrokerContext], StraightWay] | None = None
+    straight_from: int | None = None
 
 
 _handlers: dict[ApiKey, Api] = {}
@@ -72,11 +74,12 @@ def api(
     unstable_max: int | None = None,
     hidden: bool = False,
     straight: Callable[[BrokerContext], StraightWay] | None = None,
+    straight_from: int | None = None,
 ) -> Callable[[H], H]:
     """Register a handler for requests of `key` in versions `min_version` to `max_version`."""
 
     def register(handle: H) -> H:
-        _handlers[key] = Api(key, min_version, max_version, raw, advertised_min, unstable_max, hidden, handle, straight)
+        _handlers[key] = Api(key, min_version, max_version, raw, advertised_min, unstable_max, hidden, handle, straight, straight_from)
         return handle
 
     return register

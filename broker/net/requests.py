@@ -40,7 +40,8 @@ class RequestHandler:
         self._apis = apis
         self.clock: Clock = broker.env.clock
         self._api_versions_max = apis.version_range(ApiKey.API_VERSIONS)[1]
-        self._straight: dict[int, StraightWay] = {}  # by the first four bytes of a request, key and version
+        # by the first four bytes of a request, key and version; and how many bytes there are for the tags of the header, without any
+        self._straight: dict[int, tuple[StraightWay, int]] = {}
         self._ways: dict[int, StraightWay] = {}  # the same, by key
 
     def handle(self, frame: memoryview, connection: Connection) -> Reply[Sent]:
@@ -56,9 +57,10 @@ class RequestHandler:
             kind, correlation_id, client_bytes = _FIXED.unpack_from(frame)
             straight = self._straight.get(kind)
             if straight is not None and (sasl is None or sasl.allows(kind >> 16, self.clock.monotonic_ms())):
-                begin = _FIXED.size + 1 + (client_bytes if client_bytes > 0 else 0)
-                if begin < len(frame) and frame[begin - 1] == 0:  # no tags
-                    answer = straight(kind & 0xFFFF, frame, begin, correlation_id, connection)
+                way, tags = straight
+                begin = _FIXED.size + tags + (client_bytes if client_bytes > 0 else 0)
+                if begin < len(frame) and not (tags and frame[begin - 1]):
+                    answer = way(kind & 0xFFFF, frame, begin, correlation_id, connection)
                     if answer is not None:
                         return answer
         key, version, correlation_id, client_id, body_offset = parse_request_header(frame)
@@ -68,8 +70,8 @@ class RequestHandler:
             api, version = self._apis.find(key, 0), -1  # the body is not read: its version is not ours
         else:
             api = self._apis.find(key, version)
-            if api.straight is not None and version >= FIRST_FLEXIBLE_VERSION[key]:
-                self._straight[kind] = self._ways.get(key) or self._ways.setdefault(key, api.straight(self._broker))
+            if api.straight is not None:
+                self._learn(api, version, kind)
         ctx = RequestContext(self._broker, connection, version, client_id, self.clock.time_ms())
         try:
             reply = self._call(api, frame[body_offset:], ctx)
@@ -77,6 +79,14 @@ class RequestHandler:
             raise CloseConnection(f"malformed {api.key.name} version {version}: {malformed}") from malformed
         finish = partial(_finish, self._broker.errors, api, version if version > 0 else 0, correlation_id)
         return then(reply, finish) if isinstance(reply, Deferred) else finish(reply)
+
+    def _learn(self, api: Api, version: int, kind: int) -> None:
+        """Requests of this kind have a straight way from now on, if there is one."""
+        assert api.straight is not None
+        flexible_from = FIRST_FLEXIBLE_VERSION[api.key]
+        if version >= (flexible_from if api.straight_from is None else api.straight_from):
+            way = self._ways.get(api.key) or self._ways.setdefault(api.key, api.straight(self._broker))
+            self._straight[kind] = way, int(version >= flexible_from)
 
     def _call(self, api: Api, body: memoryview, ctx: RequestContext) -> Answer:
         assert api.handle is not None

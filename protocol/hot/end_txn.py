@@ -1,6 +1,7 @@
-"""EndTxn (26), v3-5, by hand: the flexible versions.
+"""EndTxn (26), v0-5, by hand.
 
 Request: transactional_id, producer_id, producer_epoch, committed. Answer: throttle_time_ms, error_code, from v5 on the pair to use next.
+v3 is the first flexible version.
 """
 
 from __future__ import annotations
@@ -8,27 +9,34 @@ from __future__ import annotations
 from struct import Struct, error
 from typing import Final
 
-FIRST_WITH_PAIR: Final = 5
+from oncelog.protocol.hot.fields import read_string
+from oncelog.protocol.primitives import MalformedRequest
 
-_FIELDS = Struct(">qh?B")  # behind the id; no tags
-_ANSWER = Struct(">iixihx")  # length, correlation id, no tags, throttle_time_ms, error_code, no tags
+_FIRST_FLEXIBLE: Final = 3
+_FIRST_WITH_PAIR: Final = 5
+
+_FIELDS = Struct(">qh?")  # behind the id
+_ANSWER = Struct(">iiih")  # length, correlation id, throttle_time_ms, error_code
+_ANSWER_V3 = Struct(">iixihx")  # … without tags
 _ANSWER_V5 = Struct(">iixihqhx")
 
 
-def read_end_txn(frame: memoryview, begin: int) -> tuple[str, int, int, bool] | None:
+def read_end_txn(version: int, frame: memoryview, begin: int) -> tuple[str, int, int, bool] | None:
     """(transactional id, producer id, epoch, committed) of the request whose body begins at `begin`; None: `messages` has to read it."""
+    flexible = version >= _FIRST_FLEXIBLE
     try:
-        end = begin + frame[begin]
-        producer_id, epoch, committed, tags = _FIELDS.unpack_from(frame, end)
-    except (IndexError, error):
+        id, pos = read_string(frame, begin, flexible)
+        producer_id, epoch, committed = _FIELDS.unpack_from(frame, pos)
+        if flexible and frame[pos + _FIELDS.size]:  # tags
+            return None
+    except (IndexError, error, MalformedRequest):
         return None
-    if tags or not begin < end <= begin + 0x80:  # null, or a length of more than a byte
-        return None
-    return str(frame[begin + 1 : end], "utf-8", "replace"), producer_id, epoch, committed
+    return id, producer_id, epoch, committed
 
 
 def end_txn_answer(version: int, correlation_id: int, error_code: int, producer_id: int, producer_epoch: int) -> bytes:
     """The whole answer, its length in front."""
-    if version >= FIRST_WITH_PAIR:
+    if version >= _FIRST_WITH_PAIR:
         return _ANSWER_V5.pack(_ANSWER_V5.size - 4, correlation_id, 0, error_code, producer_id, producer_epoch)
-    return _ANSWER.pack(_ANSWER.size - 4, correlation_id, 0, error_code)
+    layout = _ANSWER_V3 if version >= _FIRST_FLEXIBLE else _ANSWER
+    return layout.pack(layout.size - 4, correlation_id, 0, error_code)

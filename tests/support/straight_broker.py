@@ -37,9 +37,7 @@ class Broker:
     def send(self, frame: bytes) -> Any:
         if not self.straight:
             self.handler._straight.clear()
-        for kind, way in self.handler._straight.items():
-            if way is not None and not isinstance(way, _Counted):
-                self.handler._straight[kind] = _Counted(self, way)
+        _count(self)
         return self.handler.handle(memoryview(bytearray(frame)), self.connection)
 
     def answer(self, frame: bytes) -> bytes:
@@ -59,9 +57,7 @@ class WholeTwin(WholeBroker):
     def send(self, frame: bytes) -> Any:
         if not self.straight:
             self.handler._straight.clear()
-        for kind, way in self.handler._straight.items():
-            if not isinstance(way, _Counted):
-                self.handler._straight[kind] = _Counted(self, way)
+        _count(self)
         return self.run(partial(self.handler.handle, memoryview(bytearray(frame)), cast(Any, self.connection)))
 
     def answer(self, frame: bytes) -> bytes:
@@ -83,6 +79,12 @@ class _Counted:
         answer = self.way(*asked)
         self.broker.taken += answer is not None
         return answer
+
+
+def _count(broker: Broker | WholeTwin) -> None:
+    for kind, (way, tags) in broker.handler._straight.items():
+        if not isinstance(way, _Counted):
+            broker.handler._straight[kind] = _Counted(broker, way), tags
 
 
 def whole(answer: Any) -> bytes:

@@ -26,7 +26,7 @@ CROSS_CUTTING = {
     "broker/handlers/test_recorded_administration.py": "recorded conversations go through several APIs",
     "broker/handlers/test_recorded_topics.py": "recorded conversations go through several APIs",
     "broker/handlers/test_recorded_txn.py": "recorded conversations go through several APIs",
-    "broker/handlers/test_straight_transactions.py": "the straight ways of Produce and EndTxn together, on whole brokers",
+    "broker/handlers/test_straight_transactions.py": "the straight ways of all that transactions send, on whole brokers",
     "broker/handlers/test_topics_in_progress.py": "what other APIs say while a topic is made or deleted",
     "broker/settings/test_settings_are_read.py": "every setting is looked for in the whole source",
     "coordinator/share/test_killed.py": "the whole share coordinator dies before every change of its disk",

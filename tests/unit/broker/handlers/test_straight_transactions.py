@@ -1,4 +1,4 @@
-"""Transactions on the straight ways of Produce and EndTxn are what they are on the ordinary ones: the same answers, the same logs."""
+"""Transactions on the straight ways are what they are on the ordinary ones: the same answers, the same logs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from oncelog.broker.auth.acls import AclOperation, ResourceType
 from oncelog.protocol import messages
-from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.records import build_batch
 from support.straight_broker import WholeTwin
@@ -20,7 +20,8 @@ T = messages.ProduceRequest.TopicProduceData
 
 
 def framed(key: ApiKey, version: int, request: Any) -> bytes:
-    return struct.pack(">hhih", key, version, 7, -1) + b"\x00" + bytes(messages.encode_request(key, version, request))
+    tags = b"\x00" if version >= FIRST_FLEXIBLE_VERSION[key] else b""
+    return struct.pack(">hhih", key, version, 7, -1) + tags + bytes(messages.encode_request(key, version, request))
 
 
 def init(id: str, pair: tuple[int, int] = (-1, -1)) -> bytes:
@@ -35,6 +36,17 @@ def produce(broker: WholeTwin, id: str | None, version: int, pair: tuple[int, in
     data = [T.PartitionProduceData(index=partition, records=bytes(batch))]
     topics = [T(name="t", topic_id=broker.topic_id("t"), partition_data=data)]
     return framed(ApiKey.PRODUCE, version, messages.ProduceRequest(transactional_id=id, acks=-1, timeout_ms=1000, topic_data=topics))
+
+
+def add(id: str, version: int, pair: tuple[int, int], partitions: list[tuple[str, list[int]]]) -> bytes:
+    Topic = messages.AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+    asked = messages.AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=id,
+        v3_and_below_producer_id=pair[0],
+        v3_and_below_producer_epoch=pair[1],
+        v3_and_below_topics=[Topic(name=name, partitions=indexes) for name, indexes in partitions],
+    )
+    return framed(ApiKey.ADD_PARTITIONS_TO_TXN, version, asked)
 
 
 def end(id: str, version: int, pair: tuple[int, int], commit: bool) -> bytes:
@@ -85,7 +97,12 @@ def test_any_course(produce_version: int, fast: bool, seed: int) -> None:
         wrong = rng.random() < 0.1
         asked = rng.choice([(pair[0], pair[1] - 1), (pair[0] + 7, pair[1]), (pair[0], pair[1] + 1)]) if wrong else pair
         named = "nobody" if rng.random() < 0.03 else id
-        if rng.random() < 0.6:
+        if produce_version < 12 and rng.random() < 0.3:
+            named_partitions = rng.choice(
+                [[("t", [0])], [("t", [0])], [("t", [1])], [("t", [0, 1])], [("t", [2])], [("u", [0]), ("t", [0])]]
+            )
+            both(add(named, rng.randrange(4), asked, named_partitions))
+        elif rng.random() < 0.6:
             partition = rng.choice([0, 0, 1, 2])
             sequence = sequences.get((*asked, partition), 0) + rng.choice([0] * 12 + [1])
             options = {} if rng.random() < 0.9 else rng.choice([{"is_transactional": False}, {"is_control": True}, {"codec": 1}])
@@ -94,7 +111,7 @@ def test_any_course(produce_version: int, fast: bool, seed: int) -> None:
             if told.responses[0].partition_responses[0].error_code == 0:
                 sequences[(*asked, partition)] = sequence + 1
         else:
-            version, commit = (5 if produce_version >= 12 else rng.choice([3, 4])), rng.random() < 0.6
+            version, commit = (5 if produce_version >= 12 else rng.randrange(5)), rng.random() < 0.6
             answer = both(end(named, version, asked, commit))
             if version == 5 and answer[13:15] == b"\x00\x00" and named == id:
                 pairs[id] = struct.unpack_from(">qh", answer, 15)
@@ -122,7 +139,9 @@ def test_both_ways_ask_for_the_right_to_the_id() -> None:
         broker.answer(produce(broker, "x", 12, pair, 0, 0))
         assert broker.taken == broker.straight
         broker.deny(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, "x")
-        answers.append([broker.answer(produce(broker, "x", 12, pair, 1, 0)), broker.answer(end("x", 5, pair, True))])
+        added = [("t", [0])]
+        frames = [produce(broker, "x", 12, pair, 1, 0), add("x", 3, pair, added), add("x", 3, pair, added), end("x", 5, pair, True)]
+        answers.append([broker.answer(frame) for frame in frames])
         assert broker.taken == broker.straight
         assert broker.log("t").last_stable_offset == 2
         broker.close()
@@ -138,3 +157,17 @@ def test_a_batch_without_the_id_of_its_transaction_goes_the_ordinary_way() -> No
     assert broker.taken == 0
     assert broker.log("t").log_end_offset == 2
     broker.close()
+
+
+def test_partitions_of_topics_that_nobody_may_write_to_are_refused_on_both_ways() -> None:
+    answers = []
+    for broker in twins():
+        pair = pair_of(broker.answer(init("x")))
+        broker.answer(add("x", 0, pair, [("t", [0])]))
+        assert broker.answer(add("x", 0, pair, [("t", [0])]))[-2:] == b"\x00\x00"
+        assert broker.taken == broker.straight
+        broker.deny(AclOperation.WRITE, ResourceType.TOPIC, "t")
+        answers.append([broker.answer(add("x", 0, pair, [(topic, [0])])) for topic in ("t", "__consumer_offsets", "nobody")])
+        assert broker.taken == broker.straight
+        broker.close()
+    assert answers[0] == answers[1]
