@@ -1,4 +1,4 @@
-"""`oncelog group`: consumer groups, their members, offsets and lag."""
+"""`oncelog group`: consumer and streams groups, their members, offsets and lag."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from oncelog.broker.commands.client.cluster import GROUP, Cluster, check
 from oncelog.broker.commands.client.numbers import MAX_INT32, Int64, SignedInt64, whole_number
 from oncelog.broker.commands.client.options import DEFAULT, Connection
 from oncelog.broker.commands.client.output import USAGE, done, fail, note, show, show_json
+from oncelog.broker.commands.client.streams_groups import MEMBER_COLUMNS, streams_members
 from oncelog.broker.commands.topic import EARLIEST, LATEST, offsets
 from oncelog.broker.ending import shortened
 from oncelog.protocol.api_keys import ApiKey
@@ -60,7 +61,8 @@ def describe(*groups: str, connection: Connection = DEFAULT) -> None:
         columns = ["topic", "partition", "committed", "end", "lag", "member"]
         show(group["offsets"], columns, connection.format, nothing="no committed offsets")
         if group["members"]:
-            show(group["members"], ["member", "client_id", "host", "partitions"], connection.format)
+            columns = MEMBER_COLUMNS if "tasks" in group["members"][0] else ["member", "client_id", "host", "partitions"]
+            show(group["members"], columns, connection.format)
 
 
 @app.command
@@ -151,7 +153,7 @@ def _group_row(group: messages.ListGroupsResponse.ListedGroup) -> dict[str, Any]
 
 
 def _description(cluster: Cluster, group: str) -> dict[str, Any]:
-    state, members = _consumer_members(cluster, group) or _classic_members(cluster, group)
+    state, members = _consumer_members(cluster, group) or streams_members(cluster, group) or _classic_members(cluster, group)
     committed = _committed(cluster, group)
     owners = {tuple(partition): member["member"] for member in members for partition in member["owned"]}
     partitions = sorted({*committed, *owners})

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 
+from support.streams_client import part
 from support.whole_broker import Asked, WholeBroker
 
 AT_ONCE = {"group.initial.rebalance.delay.ms": "0"}  # the first member's rebalance is over when it has joined
@@ -66,6 +67,25 @@ def commit(broker: WholeBroker, group: str, offset: int, *, topic: str = "t", pa
     fields = {"group_id": group, "generation_id_or_member_epoch": -1, "member_id": "", "topics": [{"name": topic, "partitions": [asked]}]}
     answer = broker.ask(ApiKey.OFFSET_COMMIT, 8, **fields)
     return int(answer.topics[0].partitions[0].error_code)
+
+
+def streams_member(broker: WholeBroker, group: str = "g", *, member: str = "m1", parts: tuple[dict[str, Any], ...] = ()) -> Any:
+    """A thread of a streams group over topic t; the answer to its first heartbeat."""
+    answer = broker.ask(
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+        0,
+        group_id=group,
+        member_id=member,
+        member_epoch=0,
+        rebalance_timeout_ms=30_000,
+        topology={"epoch": 0, "subtopologies": list(parts or (part("0", "t"),))},
+        active_tasks=[],
+        standby_tasks=[],
+        warmup_tasks=[],
+        process_id=f"process of {member}",
+    )
+    assert answer.error_code == ErrorCode.NONE, answer.error_message
+    return answer
 
 
 def consumer_member(broker: WholeBroker, group: str = "g", *, member: str = "m1", topics: tuple[str, ...] = ("t",)) -> Any:

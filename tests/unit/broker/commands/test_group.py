@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from oncelog.broker.commands import group
-from support.group_requests import commit, consumer_member, stable
+from oncelog.protocol.api_keys import ApiKey
+from support.group_requests import commit, consumer_member, stable, streams_member
 from support.scripted_broker import run
 from support.served_broker import ServedBroker
 
@@ -55,6 +56,29 @@ def test_a_group_of_the_consumer_protocol(served: ServedBroker, capsys: pytest.C
         (1, None, 1, None, "m1"),
     ]
     assert [(member["member"], member["partitions"]) for member in found["members"]] == [("m1", ["t-0", "t-1"])]
+
+
+def test_a_streams_group(served: ServedBroker, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its threads, their tasks, and how far these are behind; deleted once nobody is in it."""
+    epoch = streams_member(served.whole, "g").member_epoch
+    served.whole.advance(3_000)
+    beat = {"group_id": "g", "member_id": "m1"}
+    served.whole.ask(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, **beat, member_epoch=epoch)
+    assert [tuple(row.values()) for row in told(served, capsys, "list")] == [("g", "streams", "Stable", "streams")]
+    (found,) = told(served, capsys, "describe", "g")
+    assert (found["group"], found["state"]) == ("g", "Stable")
+    assert [(row["topic"], row["partition"], row["end"], row["member"]) for row in found["offsets"]] == [
+        ("t", 0, 10, "m1"),
+        ("t", 1, 1, "m1"),
+    ]
+    (member,) = found["members"]
+    assert (member["process"], member["tasks"], member["standbys"]) == ("process of m1", ["0_0", "0_1"], [])
+    assert run(group.app, "describe", "g", broker=served) == 0
+    assert "standbys" in capsys.readouterr().out
+    assert run(group.app, "delete", "g", broker=served) == 1
+    served.whole.ask(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, **beat, member_epoch=-1)
+    assert offsets(told(served, capsys, "reset-offsets", "g", "--topic", "t", "--to-latest", "--execute")) == {0: (None, 10), 1: (None, 1)}
+    assert told(served, capsys, "delete", "g") == {"deleted": ["g"]}
 
 
 def test_a_group_of_offsets_alone(served: ServedBroker, capsys: pytest.CaptureFixture[str]) -> None:
