@@ -131,8 +131,6 @@ class Sharing:
     def close(self, session: ShareSession) -> Reply[list[ErrorCode]]:
         """It has ended: what its member holds is free once that is on disk."""
         self.sessions.close(session)
-        if self._stopped:
-            return []
         replies: list[Reply[ErrorCode]] = []
         for topic_id, partition in session.partitions:
             host = self._hosts.get(SharePartitionKey(session.group_id, topic_id, partition))
@@ -142,6 +140,8 @@ class Sharing:
         return all_of(replies)
 
     def _lost(self, connection: object) -> None:
+        if self._stopped:
+            return
         for session in self.sessions.of_connection(connection):
             self.close(session)
 

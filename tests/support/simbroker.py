@@ -102,7 +102,7 @@ class Wire:
         self._closed = True
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(ConnectionLost())
-        self.connection.connection_lost(None)
+        self._loop.call_soon(self.connection.connection_lost, None)  # the broker hears of it in a turn of its own
 
     # -- asyncio.Transport, as far as a connection uses it
 
@@ -198,6 +198,7 @@ class SimCluster:
         self.deaths += 1
         self.fs.dead = True
         if self.broker is not None:
+            self.broker.context.sharing.stop()  # a dead process releases nothing
             with contextlib.suppress(Died):  # a pass of the cleaner under way ends here, not when Python collects it
                 self.broker.logs.chores.cleaner.close()
         self.broker = None
