@@ -137,7 +137,7 @@ class Broker:
             context.persister,
             context.turns,
             lambda group_id: context.groups.overrides(group_id),
-            self.config.values,
+            self.config.share_group,
             self.wakeups.within,
         )
         context.transactions.on_offsets_marker(context.groups.replay_marker)

@@ -27,6 +27,7 @@ def features(*, transaction_version: int, group_version: int, streams_version: i
         Feature("group.version", 0, 1, group_version),
         Feature("kraft.version", 0, 1, 0),
         Feature(METADATA_VERSION, 7, METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),
+        Feature("share.version", 0, 1, 1),  # KIP-932
         Feature("streams.version", 0, 1, streams_version),
         Feature("transaction.version", 0, 2, transaction_version),
         Feature("eligible.leader.replicas.version", 0, 1, 1),

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from oncelog.broker.net.turns import Turns
     from oncelog.broker.sharing.hosting import ShareHost
     from oncelog.broker.sharing.limits import GroupSettings
+    from oncelog.coordinator.groups.share.config import ShareGroupConfig
     from oncelog.coordinator.share.persister import SharePersister
     from oncelog.storage.directory.manager import LogManager
     from oncelog.storage.env import Clock
     from oncelog.storage.log.log import Log
 
-_SESSIONS = 2_000
 TICK_MS = 5  # of one turn, for locks that ran out
 
 
@@ -46,17 +46,17 @@ class Sharing:
         persister: SharePersister,
         turns: Turns,
         configs: Callable[[str], Mapping[str, str]],
-        broker_configs: Mapping[str, str],
+        config: ShareGroupConfig,
         wake_within: Callable[[float], None],
     ) -> None:
         """`configs`: of a group, by group level name; `wake_within(ms)` is called when there is something to do before all else."""
-        self.sessions = ShareSessions(int(broker_configs.get("group.share.max.share.sessions", _SESSIONS)))
+        self.sessions = ShareSessions(config.max_share_sessions)
         self._clock = clock
         self._logs = logs
         self._persister = persister
         self._turns = turns
         self._configs = configs
-        self._broker_configs = broker_configs
+        self._config = config
         self._wake_within = wake_within
         self._hosts: dict[SharePartitionKey, ShareHost] = {}
         self._by_group: dict[str, set[SharePartitionKey]] = {}
@@ -69,7 +69,7 @@ class Sharing:
         """Of a group, at this moment."""
         from oncelog.broker.sharing.limits import group_settings
 
-        return group_settings(self._configs(group_id), self._broker_configs)
+        return group_settings(self._config, self._configs(group_id))
 
     # -- share partitions
 

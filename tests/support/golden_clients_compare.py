@@ -41,9 +41,7 @@ LISTS_ALL = {
     "ListGroups": ("", "groups", "group_id"),
     "Metadata": ("topics", "topics", "name"),
 }
-# share groups: oncelog does not offer them, as every client can read from ApiVersions
-NOT_OFFERED = frozenset({76, 77, 78, 79, 90, 91, 92})
-NO_FEATURES = frozenset({"kraft.version", "share.version"})
+NO_FEATURES = frozenset({"kraft.version"})  # a quorum that other nodes may join is not offered
 BROKER_RESOURCES = (4, 8)
 NO_UUID = "00000000-0000-0000-0000-000000000000"
 
@@ -79,7 +77,7 @@ def own_part(entry: Mapping[str, Any], answer: Any, prefix: str) -> Any:
 
 def offered(answer: Any) -> Any:
     """An ApiVersions answer of Kafka without what oncelog leaves out."""
-    kept = {**answer, "api_keys": [k for k in answer["api_keys"] if k["api_key"] not in NOT_OFFERED]}
+    kept = dict(answer)
     for features in ("supported_features", "finalized_features"):
         if features in answer:
             kept[features] = in_order([f for f in answer[features] if f["name"] not in NO_FEATURES])

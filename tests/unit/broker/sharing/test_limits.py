@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from oncelog.broker.sharing.acquiring import Limits
 from oncelog.broker.sharing.limits import group_settings, reset_duration_ms
+from oncelog.coordinator.groups.share.config import ShareGroupConfig
+from oncelog.protocol.config_def import parse_config
 from oncelog.protocol.names import IsolationLevel
 
 
 def test_defaults() -> None:
-    assert group_settings({}, {}) == (Limits(30_000, 5, 2_000), IsolationLevel.READ_UNCOMMITTED, "latest", True)
+    assert group_settings(parse_config(ShareGroupConfig, {}), {}) == (
+        Limits(30_000, 5, 2_000),
+        IsolationLevel.READ_UNCOMMITTED,
+        "latest",
+        True,
+    )
 
 
 def test_the_group_comes_before_the_broker() -> None:
-    broker = {"group.share.record.lock.duration.ms": "20000", "group.share.delivery.count.limit": "7"}
+    given = {"group.share.record.lock.duration.ms": "20000", "group.share.delivery.count.limit": "7"}
+    broker = parse_config(ShareGroupConfig, given)
     own = {
         "share.delivery.count.limit": "3",
         "share.partition.max.record.locks": "100",
@@ -20,7 +28,7 @@ def test_the_group_comes_before_the_broker() -> None:
         "share.auto.offset.reset": "earliest",
         "share.renew.acknowledge.enable": "false",
     }
-    assert group_settings(own, broker) == (Limits(20_000, 3, 100), IsolationLevel.READ_COMMITTED, "earliest", False)
+    assert group_settings(broker, own) == (Limits(20_000, 3, 100), IsolationLevel.READ_COMMITTED, "earliest", False)
 
 
 def test_durations() -> None:
