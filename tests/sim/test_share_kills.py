@@ -1,0 +1,250 @@
+"""A share session whose broker dies before every change of its disk, killed or by power cut, and goes on with the next one.
+
+What was told accepted or rejected is never delivered again, nothing is lost, and the count of a record never falls behind what was told.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.records import build_batch
+from support.simbroker import ConnectionLost, SimClient, SimCluster
+
+GROUP_RESOURCE = 32
+TOPIC, GROUP = "orders", "workers"
+PARTITIONS, BATCHES, BATCH_RECORDS = 2, 20, 3
+SETTINGS = {"share.coordinator.state.topic.num.partitions": "2", "share.coordinator.snapshot.update.records.per.snapshot": "3"}
+ACCEPT, RELEASE, REJECT, LEAVE = 1, 2, 3, 0
+STRIDE = 11  # of the deaths, for a run that is not the long one
+BUSY = (6, 14, 15, 16)
+Record = tuple[int, int]  # partition, offset
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+
+class Facts:
+    """What the members were told, over all lives of the broker."""
+
+    def __init__(self) -> None:
+        self.finished: dict[Record, int] = {}  # with which answer
+        self.unsure: set[Record] = set()  # asked to be finished, and no answer came
+        self.least: Counter[Record] = Counter()  # the count that the next delivery must have at least
+        self.deliveries: Counter[Record] = Counter()
+        self.holds: dict[Record, int] = {}  # delivered with that count, and not answered for
+
+    def delivered(self, record: Record, count: int) -> None:
+        assert record not in self.finished, f"{record} was {self.finished[record]} and comes again"
+        assert count >= max(self.least[record], 1), f"{record} comes with count {count}, {self.least[record]} was due"
+        assert count <= self.deliveries[record] + 1, f"{record} comes with count {count} at delivery {self.deliveries[record] + 1}"
+        self.unsure.discard(record)  # so it was not finished
+        self.deliveries[record] += 1
+        self.holds[record] = count
+
+    def plan(self, record: Record) -> int:
+        """Every fourth is rejected, others are accepted; some only when they come a second time."""
+        kind = record[1] % 4
+        if self.deliveries[record] > 1 or kind == 0:
+            return REJECT if kind == 2 else ACCEPT
+        return (RELEASE, REJECT, LEAVE)[kind - 1]
+
+    def asked(self, record: Record, what: int) -> None:
+        if what in (ACCEPT, REJECT):
+            self.unsure.add(record)
+
+    def told(self, record: Record, what: int) -> None:
+        self.unsure.discard(record)
+        count = self.holds.pop(record)
+        if what in (ACCEPT, REJECT):
+            self.finished[record] = what
+        else:
+            self.least[record] = count + 1
+
+
+class Member:
+    """One share session at a time."""
+
+    def __init__(self, cluster: SimCluster, facts: Facts, topic_id: Any, name: str) -> None:
+        self.client = SimClient(cluster, random.Random(name), repeats=False)
+        self.facts, self.topic_id, self.name = facts, topic_id, name
+        self.epoch = 0
+
+    async def fetch(self, acks: dict[Record, int]) -> int:
+        """How many records came; `acks` go along."""
+        kind = messages.ShareFetchRequest.FetchTopic
+        partition = kind.FetchPartition
+        named = range(PARTITIONS) if self.epoch == 0 else {number for number, _ in acks}
+        topics = [partition(partition_index=n, acknowledgement_batches=batches(partition.AcknowledgementBatch, n, acks)) for n in named]
+        self.ask(acks)
+        answer = await self.client.call(
+            ApiKey.SHARE_FETCH,
+            2,
+            {
+                "group_id": GROUP, "member_id": self.name, "share_session_epoch": self.epoch, "max_wait_ms": 20, "min_bytes": 1,
+                "max_bytes": 1 << 20, "max_records": 5, "batch_size": 5, "share_acquire_mode": 0, "is_renew_ack": False,
+                "topics": [kind(topic_id=self.topic_id, partitions=topics)] if topics else [], "forgotten_topics_data": [],
+            },
+        )  # fmt: skip
+        assert answer.error_code == 0, answer
+        self.epoch += 1
+        codes = {each.partition_index: each.acknowledge_error_code for topic in answer.responses for each in topic.partitions}
+        self.answered(acks, codes)
+        return self.take(answer)
+
+    def take(self, answer: Any) -> int:
+        found = 0
+        for each in (each for topic in answer.responses for each in topic.partitions):
+            assert each.error_code in (0, *BUSY), answer
+            for acquired in each.acquired_records:
+                for offset in range(acquired.first_offset, acquired.last_offset + 1):
+                    self.facts.delivered((each.partition_index, offset), acquired.delivery_count)
+                    found += 1
+        return found
+
+    async def acknowledge(self, acks: dict[Record, int]) -> None:
+        kind = messages.ShareAcknowledgeRequest.AcknowledgeTopic
+        partition = kind.AcknowledgePartition
+        named = sorted({number for number, _ in acks})
+        partitions = [partition(partition_index=n, acknowledgement_batches=batches(partition.AcknowledgementBatch, n, acks)) for n in named]
+        self.ask(acks)
+        answer = await self.client.call(
+            ApiKey.SHARE_ACKNOWLEDGE,
+            2,
+            {
+                "group_id": GROUP, "member_id": self.name, "share_session_epoch": self.epoch, "is_renew_ack": False,
+                "topics": [kind(topic_id=self.topic_id, partitions=partitions)],
+            },
+        )  # fmt: skip
+        assert answer.error_code == 0, answer
+        self.epoch += 1
+        self.answered(acks, {each.partition_index: each.error_code for topic in answer.responses for each in topic.partitions})
+
+    async def leave(self) -> None:
+        """Close the session: what it holds is released."""
+        asked = {"group_id": GROUP, "member_id": self.name, "share_session_epoch": -1, "topics": [], "is_renew_ack": False}
+        answer = await self.client.call(ApiKey.SHARE_ACKNOWLEDGE, 2, asked)
+        assert answer.error_code == 0, answer
+        for record in list(self.facts.holds):
+            self.facts.told(record, RELEASE)
+
+    def ask(self, acks: dict[Record, int]) -> None:
+        for record, what in acks.items():
+            self.facts.asked(record, what)
+
+    def answered(self, acks: dict[Record, int], codes: dict[int, int]) -> None:
+        assert set(codes.values()) <= {0}, codes
+        for record, what in acks.items():
+            self.facts.told(record, what)
+
+    async def work(self, *, pauses: bool) -> None:
+        """Until nothing comes any more. `pauses`: leaves twice on the way, with records in its hands."""
+        idle = 0
+        for turn in itertools.count():
+            planned = {record: self.facts.plan(record) for record in self.facts.holds}
+            acks = {record: what for record, what in planned.items() if what != LEAVE or not pauses or turn % 7 > 3}
+            acks = {record: what or ACCEPT for record, what in acks.items()}
+            if acks and turn % 2:
+                await self.acknowledge(acks)
+                acks = {}
+            found = await self.fetch(acks)
+            idle = 0 if found or self.facts.holds else idle + 1
+            if idle > 2:
+                return
+            if pauses and turn in (2, 6):
+                await self.leave()
+                self.epoch = 0
+
+
+def batches(kind: Any, partition: int, acks: dict[Record, int]) -> list[Any]:
+    """Neighbours in one batch, with a type for each offset."""
+    offsets = sorted(offset for number, offset in acks if number == partition)
+    made: list[Any] = []
+    for _, run in itertools.groupby(enumerate(offsets), key=lambda row: row[1] - row[0]):
+        block = [offset for _, offset in run]
+        made.append(kind(first_offset=block[0], last_offset=block[-1], acknowledge_types=[acks[partition, offset] for offset in block]))
+    return made
+
+
+async def prepared(client: SimClient) -> Any:
+    """A topic with records in it, and a group that may read it from the beginning; the topic's id."""
+    topics = [{"name": TOPIC, "num_partitions": PARTITIONS, "replication_factor": 1, "assignments": [], "configs": []}]
+    made = await client.call(ApiKey.CREATE_TOPICS, 7, {"topics": topics, "timeout_ms": 9_000, "validate_only": False})
+    topic_id = made.topics[0].topic_id
+    data = [{"index": n, "records": bytes(build_batch([(0, None, b"v")] * BATCH_RECORDS))} for n in range(PARTITIONS)]
+    for _ in range(BATCHES):
+        fields = {"transactional_id": None, "acks": -1, "timeout_ms": 9_000, "topic_data": [{"name": TOPIC, "partition_data": data}]}
+        answer = await client.call(ApiKey.PRODUCE, 9, fields)
+        assert not any(each.error_code for each in answer.responses[0].partition_responses)
+    configs = [{"name": "share.auto.offset.reset", "config_operation": 0, "value": "earliest"}]
+    resources = [{"resource_type": GROUP_RESOURCE, "resource_name": GROUP, "configs": configs}]
+    await client.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, {"resources": resources, "validate_only": False})
+    parts = [{"partition": n, "state_epoch": 1, "start_offset": -1} for n in range(PARTITIONS)]
+    fields = {"group_id": GROUP, "topics": [{"topic_id": topic_id, "partitions": parts}]}
+    begun = await client.call(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, fields)
+    assert not any(each.error_code for each in begun.results[0].partitions)
+    return topic_id
+
+
+def lived(cluster: SimCluster, main: Coroutine[Any, Any, Any], *, power_cut: bool = False) -> tuple[bool, Any]:
+    """Did the broker live until `main` was done? And what that gave."""
+    task = cluster.loop.create_task(main)
+    for _ in range(300):
+        if not cluster.run(1.0):
+            cluster.bury(power_cut=power_cut)
+            cluster.run(1.0)
+            break
+        if task.done():
+            return True, task.result()
+    assert task.done(), "not done in time"
+    assert isinstance(task.exception(), ConnectionLost), task.exception()
+    return False, None
+
+
+def everything() -> Iterator[Record]:
+    return itertools.product(range(PARTITIONS), range(BATCHES * BATCH_RECORDS))
+
+
+def died_at(nth: int, *, power_cut: bool) -> bool:
+    """One history with a death before the nth change of the disk, if there are so many."""
+    cluster, facts = SimCluster(nth, SETTINGS), Facts()
+    cluster.start()
+    try:
+        _, topic_id = lived(cluster, prepared(SimClient(cluster, random.Random(0), repeats=False)))
+        cluster.fs.die(nth)
+        finished, _ = lived(cluster, Member(cluster, facts, topic_id, "first").work(pauses=True), power_cut=power_cut)
+        cluster.fs.die(None)
+        if not finished:
+            facts.holds.clear()
+            cluster.restart()
+            alive, _ = lived(cluster, Member(cluster, facts, topic_id, "second").work(pauses=False))
+            assert alive
+        for record in everything():
+            assert record in facts.finished or record in facts.unsure, f"{record} is lost"
+        cluster.bury(power_cut=True)
+        cluster.restart()
+        before = facts.deliveries.copy()
+        facts.finished |= dict.fromkeys(facts.unsure, ACCEPT)
+        lived(cluster, Member(cluster, facts, topic_id, "third").work(pauses=False))
+        assert facts.deliveries == before
+        assert not cluster.errors, cluster.errors
+    finally:
+        cluster.close()
+    return not finished
+
+
+@pytest.mark.parametrize("how", ["killed", "power cut"])
+def test_at_every_change_of_the_disk(how: str, runs: int | None, seed: int, tell: Callable[[str], None]) -> None:
+    """`runs`: all of them."""
+    deaths = 0
+    for nth in range(1 if runs else 1 + seed % STRIDE, 2000, 1 if runs else STRIDE):
+        if not died_at(nth, power_cut=how == "power cut"):
+            break
+        deaths += 1
+    tell(f"{deaths} deaths, {how}: nothing finished came again, nothing was lost, no count fell")
+    assert deaths > (60 if runs else 5)
