@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
-from oncelog.protocol.names import SHARE_GROUP_STATE
+from oncelog.protocol.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
+from oncelog.protocol.primitives import partition_for
 from oncelog.protocol.records import build_batch
-from support.golden_share import state_records
+from support.golden_share import fetched_records, state_records
 from support.process import wait_until
 from support.share_requests import ACKNOWLEDGED, AVAILABLE, SharePartition, batch, have_coordinator, when_loaded
 from support.wire import Connection
 
 INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION = 42, 3
+ENDS_OF_A_GROUP = {"ShareGroupTargetAssignmentMetadata", "ShareGroupMetadata", "ShareGroupStatePartitionMetadata"}
 NO_HOST = "This server does not host this topic-partition."
 NEGATIVE = "The partition id cannot be a negative number."
 KEYS = [
@@ -91,6 +93,42 @@ def test_case_p08_a_snapshot_after_500_updates(bootstrap: str, partition: ShareP
     assert (snapshot["snapshot_epoch"], snapshot["start_offset"], snapshot["delivery_complete_count"]) == (1, 499, 1)
     assert snapshot["state_batches"] == [{"first_offset": 499, "last_offset": 500, "delivery_state": 2, "delivery_count": 1}]
     assert found[502]["value"]["snapshot_epoch"] == 1
+
+
+def test_case_p11_a_deleted_group_leaves_tombstones(bootstrap: str, connection: Connection, partition: SharePartition, name: str) -> None:
+    member = str(uuid.uuid4())
+    epoch = 0
+
+    def beat(epoch: int) -> Any:
+        asked = {"group_id": partition.group, "member_id": member, "member_epoch": epoch, "rack_id": None}
+        return connection.request(ApiKey.SHARE_GROUP_HEARTBEAT, 1, asked | {"subscribed_topic_names": [name] if epoch == 0 else None})
+
+    def assigned() -> bool:
+        nonlocal epoch
+        answer = beat(epoch)
+        if answer.error_code in (14, 15, 16):
+            return False
+        assert answer.error_code == 0, answer
+        epoch = answer.member_epoch
+        return bool(answer.assignment is not None and answer.assignment.topic_partitions)
+
+    wait_until(assigned, 30.0, "the assignment")
+    assert beat(-1).error_code == 0
+    deleted = connection.request(ApiKey.DELETE_GROUPS, 2, {"groups_names": [partition.group]}).results
+    assert [one.error_code for one in deleted] == [0]
+    of_group = [
+        row
+        for row in fetched_records(connection, CONSUMER_OFFSETS, partition_for(partition.group, 50))
+        if partition.group in row["key"].values()
+    ]
+    assert {row["record"] for row in of_group if row["value"] is None} >= ENDS_OF_A_GROUP
+    assert {row["record"]: row["value"] for row in of_group} == dict.fromkeys({row["record"] for row in of_group})
+    for number in (0, 1):
+        one = SharePartition(connection.request, partition.group, partition.topic_id, number)
+        states = state_records(bootstrap, one)
+        assert states[0]["value"] is not None
+        assert (states[-1]["record"], states[-1]["value"]) == ("ShareSnapshot", None)
+        assert one.summary()[2:4] == (-1, 0)
 
 
 def test_several_topics_and_partitions_in_a_request(connection: Connection, partition: SharePartition) -> None:
