@@ -199,7 +199,7 @@ def _markers(log: Log, producer_id: int, epoch: int, below: int) -> tuple[bool, 
         for header, batch in batches(log):
             if header.base_offset >= below:
                 break
-            whole, offset = whole and header.base_offset == offset, header.next_offset
+            whole, offset = whole and header.base_offset == offset and header.records_count > 0, header.next_offset
             if header.is_control and (header.producer_id, header.producer_epoch) == (producer_id, epoch):
                 marker = parse_end_transaction_marker(batch)
                 whole = whole and marker is not None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from oncelog.protocol.compression import CompressionError
-from oncelog.protocol.records import CorruptBatch, check_crc, iter_records
+from oncelog.protocol.records import BatchHeader, CorruptBatch, check_crc, iter_records
 from oncelog.storage.audit.findings import Findings, Kind, Severity
 from oncelog.storage.audit.indexes import DEFAULT_INTERVAL_BYTES, BatchFact, IndexCheck, SegmentFacts
 from oncelog.storage.audit.producers import EXPIRATION_MS, MarkerAt, OpenTransaction, PartitionReplay
@@ -16,6 +16,7 @@ from oncelog.storage.audit.raw_formats import ProducerEntry, parse_leader_epochs
 from oncelog.storage.directory.topic import TOPIC_FILE
 from oncelog.storage.files.damaged_file import DamagedFile
 from oncelog.storage.log.swap import SWAP
+from oncelog.storage.recovery.missing import MISSING_FILE, parse_missing, within
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 QUARANTINE = "quarantine-"
@@ -208,7 +209,7 @@ class _PartitionAudit:
         offsets = [record.offset for record in records]
         if any(not header.base_offset <= offset <= header.last_offset for offset in offsets):
             self.findings.error(Kind.BATCH_RECORDS, "a record's offset is outside of its batch", offset=header.base_offset, file=name)
-        elif not self.context.compacted and len(records) != header.last_offset_delta + 1:
+        elif not self.context.compacted and (records or header.producer_id >= 0) and len(records) != header.last_offset_delta + 1:
             message = f"{len(records)} records for {header.last_offset_delta + 1} offsets"
             self.findings.error(Kind.BATCH_RECORDS, message, offset=header.base_offset, file=name)
         if records and not header.is_log_append_time:
@@ -234,10 +235,22 @@ class _PartitionAudit:
         segment.aborted.extend(self.replay.aborted[before:])
         segment.batches.append(BatchFact(batch.position, header.base_offset, header.last_offset, header.max_timestamp))
         segment.max_timestamp = max(segment.max_timestamp, header.max_timestamp)
+        if not header.records_count and self._stands_for_a_loss(header):
+            message = f"offsets {header.base_offset} to {header.last_offset} are gone, an empty batch stands for them"
+            self.findings.error(Kind.SEGMENT_MISSING, message, offset=header.base_offset, file=name)
         gap = header.base_offset != self.next_offset or header.records_count != header.last_offset_delta + 1
         self.facts.complete = self.facts.complete and not gap
         self.next_offset = header.next_offset
         self.facts.batches += 1
+
+    def _stands_for_a_loss(self, header: BatchHeader) -> bool:
+        if header.producer_id >= 0 or not self.context.compacted:
+            return header.producer_id < 0
+        try:
+            missing = parse_missing((self.folder.path / MISSING_FILE).read_bytes())
+        except (OSError, DamagedFile):
+            return False
+        return within((header.base_offset, header.next_offset), missing)
 
     # --- snapshots -----------------------------------------------------------------------------------------------
 

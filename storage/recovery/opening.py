@@ -36,6 +36,7 @@ from oncelog.storage.recovery.leftovers import NUMBERED, settle_leftovers
 from oncelog.storage.recovery.lost_markers import markers_again
 from oncelog.storage.recovery.mend import mend
 from oncelog.storage.recovery.missing import Ranges, of_lost_logs, read_missing, tell_missing, within
+from oncelog.storage.recovery.resuming import resume_at
 from oncelog.storage.recovery.salvage import check_segment
 
 EVERYTHING = 1 << 62  # an offset above all
@@ -104,7 +105,8 @@ def open_log(
         missing += of_lost_logs(lost_logs, [segment.base_offset for segment in segments], missing)
     missing += segments[-1].lost_tail or ([(end, remembered.known_end)] if remembered.known_end > end else [])
     if remembered.known_end > end:
-        end = _resume_at(env, segments, descriptors, config, remembered.known_end)
+        resume_at(env, segments, descriptors, config, end, remembered.known_end)
+        end = remembered.known_end
     elif max(remembered.high_watermark, remembered.recovery_point) > end:
         _log.warning(
             "checkpoints beyond the log end ignored partition=%s high_watermark=%d recovery_point=%d log_end=%d",
@@ -376,18 +378,6 @@ def _drop_empty(segments: list[Segment], slot: int) -> None:
     for segment in segments[slot:]:
         segment.remove()
     del segments[slot:]
-
-
-def _resume_at(env: Env, segments: list[Segment], descriptors: Descriptors, config: LogConfig, end: int) -> int:
-    """Have the log go on at `end`: what stood in front of it was acknowledged, so nobody else may get its offsets. Raises OSError."""
-    last = segments[-1]
-    segments.append(Segment.create(descriptors, last.folder, end, config.index_interval_bytes, env.clock.time_ms()))
-    if last.size:
-        last.save_indexes(final=True)
-    else:
-        segments.remove(last)
-        last.remove()
-    return end
 
 
 def _log_start(segments: list[Segment], remembered: Remembered, end: int, topic_partition: TopicPartition) -> int:
