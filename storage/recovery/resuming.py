@@ -33,6 +33,12 @@ def resume_at(env: Env, segments: list[Segment], descriptors: Descriptors, confi
         new.append(_standing_for(lost, end, epoch), end - 1, NO_TIMESTAMP, config.max_segment_bytes)
 
 
+def stand_for(segment: Segment, lost: int, end: int) -> None:
+    """The same, where nothing follows a segment that lost its end while the log is open. Raises OSError."""
+    if end - 1 - segment.base_offset <= MAX_RELATIVE_OFFSET:
+        segment.rewrite([(0, segment.size), _standing_for(lost, end, _last_epoch([segment]))])
+
+
 def _standing_for(first: int, end: int, epoch: int) -> bytes:
     header = BatchHeader()
     header.base_offset, header.last_offset_delta, header.partition_leader_epoch = first, end - 1 - first, epoch

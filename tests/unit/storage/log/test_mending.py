@@ -171,6 +171,30 @@ def test_it_is_said_in_one_line(caplog: pytest.LogCaptureFixture, damage: str) -
     assert len([record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]) == 1
 
 
+@pytest.mark.parametrize("kept", [0, 200])
+def test_behind_a_lost_end_a_reader_comes_on(caplog: pytest.LogCaptureFixture, kept: int) -> None:
+    """Nothing was written since, and no marker stood there; what is gone is told."""
+    kit, _, flusher = filled()
+    for _ in range(2):
+        kit.append(n=2)
+    flusher.flush()
+    kit.restart()
+    log, segment = kit.log, kit.log.active_segment
+    hit(kit, ACTIVE, ".log", lambda file: file.truncate(kept))
+    end, offset = log.log_end_offset, segment.base_offset
+    while offset < end:
+        wait(log, offset, flusher)
+        offset = [header.next_offset for _, header in iter_headers(bytes(patient(log, offset).records))][-1]
+    assert offset == end
+    flusher.flush()
+    assert len([record for record in caplog.records if "acknowledged data is missing" in record.getMessage()]) == 1
+    kit.append(n=3)
+    flusher.flush()
+    seen = offsets(log)
+    kit.restart()
+    assert offsets(kit.log) == seen
+
+
 @slots
 def test_a_lookup_by_a_cut_time_index_is_told_to_come_again(slot: int) -> None:
     kit, _, flusher = filled()
