@@ -141,7 +141,7 @@ class CoordinatorRuntime(Generic[S]):
         return [slot.shard for slot in self._slots]
 
     def shard_of(self, id: str) -> S:
-        return self._slots[self.partition_for(id)].shard
+        return self._slots[partition_for(id, self._partitions)].shard
 
     def ensure_topic(self) -> None:
         """Create the topic if it is not there; raises KafkaError."""
@@ -195,8 +195,7 @@ class CoordinatorRuntime(Generic[S]):
         in the coordinator's terms; then nothing has changed. `effects` are the caller's to carry out."""
         if self.loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        partition = self.partition_for(id)
-        return self.write_to(partition, decide, producer=producer)
+        return self.write_to(partition_for(id, self._partitions), decide, producer=producer)
 
     def write_to(self, partition: int, decide: Callable[[S, int], Result[T]], *, producer: tuple[int, int] | None = None) -> Written[T]:
         """As `write`, for decisions about a whole shard (sweeps)."""
@@ -275,7 +274,10 @@ class CoordinatorRuntime(Generic[S]):
     def _append(self, partition: int, new: Sequence[CoordinatorRecord], producer: tuple[int, int] | None, now_ms: int) -> None:
         producer_id, producer_epoch = producer or _NOBODY
         slot, count = self._slots[partition], len(new)
-        framed = b"".join([records.record_of(index, record[0], record[1]) for index, record in enumerate(new)])
+        if count == 1:
+            framed = records.record_of(0, new[0][0], new[0][1])
+        else:
+            framed = b"".join([records.record_of(index, record[0], record[1]) for index, record in enumerate(new)])
         try:
             log = slot.log or self.log(partition)
             if producer is None:

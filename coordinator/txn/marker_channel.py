@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
-from oncelog.coordinator.txn.markers import Delivery, Marker
+from oncelog.coordinator.txn.markers import NOTHING_TO_AWAIT, Delivery, Marker
 from oncelog.protocol.errors import ErrorCode, KafkaError
 from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
 
@@ -44,6 +44,9 @@ class MarkerLog(Protocol):
     ) -> int: ...
 
     @property
+    def high_watermark(self) -> int: ...
+
+    @property
     def state(self) -> _Producers: ...
 
     def when_durable(self, offset: int, callback: Callable[[KafkaError | None], None]) -> None: ...
@@ -60,11 +63,12 @@ class LocalMarkerChannel:
         """A partition that is gone, or that somebody with a higher epoch closed, needs no marker any more."""
         log = self._log_of(marker.topic_partition)
         if log is None:
-            return Delivery(ErrorCode.NONE)  # the topic was deleted; the catalogue is complete before the first call
+            return NOTHING_TO_AWAIT  # the topic was deleted; the catalogue is complete before the first call
         if unless_since_ms is not None and is_marked(log, marker, unless_since_ms):
-            return Delivery(ErrorCode.NONE)
+            return NOTHING_TO_AWAIT
         try:
-            return Delivery(ErrorCode.NONE, self.append(log, marker, _coordinator_epoch(log, marker.producer_id), now_ms))
+            end = self.append(log, marker, _coordinator_epoch(log, marker.producer_id), now_ms)
+            return NOTHING_TO_AWAIT if log.high_watermark >= end else Delivery(ErrorCode.NONE, end)
         except KafkaError as error:
             _log.warning(
                 "marker refused partition=%s producer_id=%d epoch=%d error=%s",

@@ -28,7 +28,8 @@ class Marker(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """What became of a marker. `end_offset`: the answer may rest on it once everything below is durable (None: nothing was written)."""
+    """What became of a marker. `end_offset`: the answer may rest on it once everything below is durable (None: it is, or nothing was
+    written)."""
 
     error: ErrorCode
     end_offset: int | None = None
@@ -38,6 +39,8 @@ class Delivery(NamedTuple):
         """The partition cannot take it now, but may later."""
         return self.error in _RETRIABLE
 
+
+NOTHING_TO_AWAIT = Delivery(ErrorCode.NONE)
 
 _RETRIABLE = frozenset(
     {

@@ -118,7 +118,7 @@ class TxnService:
             lambda shard, now_ms: self._decisions.init_producer_id(shard, request, now_ms),
             InitProducerIdResult,
             exclusive=True,
-        ).reply()
+        )
 
     def add_partitions(
         self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Iterable[TopicPartition], *, client_version: int = 0
@@ -159,9 +159,7 @@ class TxnService:
         )
         if transactional_id == "":
             return EndTxnResult(ErrorCode.INVALID_REQUEST)
-        return self._carry_out(
-            transactional_id, lambda shard, now_ms: self._decisions.end_txn(shard, request, now_ms), EndTxnResult
-        ).reply()
+        return self._carry_out(transactional_id, lambda shard, now_ms: self._decisions.end_txn(shard, request, now_ms), EndTxnResult)
 
     def admit(
         self,
@@ -241,7 +239,7 @@ class TxnService:
         def decide(shard: TxnShard, now_ms: int) -> Result[ErrorCode]:
             return self._decisions.abort(shard, transactional_id, by, now_ms)
 
-        return self._carry_out(transactional_id, decide, lambda error: error).reply()
+        return self._carry_out(transactional_id, decide, lambda error: error)
 
     def describe(self, transactional_id: str) -> TransactionDescription:
         if self.runtime.loading:
@@ -271,33 +269,38 @@ class TxnService:
         *,
         exclusive: bool = False,
         careful: bool = False,
-    ) -> Deferred[T]:
+    ) -> Reply[T]:
         """`exclusive`: nobody else may change the id before the answer is out. `on_error` makes the answer for a failed write.
         `careful`: some of the markers may be there already."""
-        deferred: Deferred[T] = Deferred()
         try:
             written = self.runtime.write(transactional_id, decide)
         except KafkaError as error:
-            deferred.resolve(on_error(error.code))
-            return deferred
-
-        def settle(error: KafkaError | None) -> None:
-            deferred.resolve(written.response if error is None else on_error(coordinator_error(error).code))
-
+            return on_error(error.code)
+        marks = False
         for effect in written.effects:
-            if isinstance(effect, Fenced):
+            if isinstance(effect, WriteMarkers):
+                marks = True
+            elif isinstance(effect, Fenced):
                 self._tell_fenced(effect)
             elif isinstance(effect, Remember):
                 self.runtime.shard_of(transactional_id).remember(effect.renewed)
-        if any(isinstance(effect, WriteMarkers) for effect in written.effects):
-            self._markers.begin(transactional_id, written.position, settle, careful=careful)
-        elif not written.changed or written.position is None:
-            settle(None)
-        elif exclusive:
-            self._hold(transactional_id, written.position, settle)
+        response, position = written.response, written.position
+        if not marks and (position is None or not written.changed):
+            return response
+        deferred: Deferred[T] = Deferred()
+
+        def settle(error: KafkaError | None) -> None:
+            deferred.resolve(response if error is None else on_error(coordinator_error(error).code))
+
+        if marks:
+            self._markers.begin(transactional_id, position, settle, careful=careful)
         else:
-            self.runtime.when_durable(written.position, settle)
-        return deferred
+            assert position is not None
+            if exclusive:
+                self._hold(transactional_id, position, settle)
+            else:
+                self.runtime.when_durable(position, settle)
+        return deferred.reply()
 
     def _hold(self, transactional_id: str, position: LogPosition, settle: Callable[[KafkaError | None], None]) -> None:
         shard = self.runtime.shard_of(transactional_id)

@@ -79,6 +79,8 @@ class Event(Enum):
     MARKERS_WRITTEN = "all markers written"
     EXPIRE = "idle for transactional.id.expiration.ms"
 
+    __hash__ = object.__hash__  # by identity, as it is compared; Enum's own is a function in Python, and asked for at every transition
+
 
 class Outcome(NamedTuple):
     """The answer, and the state that follows (None: it stays as it is, nothing is logged)."""

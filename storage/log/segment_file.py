@@ -108,7 +108,8 @@ class SegmentFile:
 
     # -- writing
 
-    def _write(self, batch: Buffer, position: int, limit_bytes: int) -> None:
+    def write(self, batch: Buffer, position: int, limit_bytes: int) -> None:
+        """Put bytes where the file ends. Raises OSError, then it is as before."""
         end = position + len(batch)
         file = self.descriptors.get(self.log_path)
         if end > self._allocated and end > _PREALLOCATE_FROM:
@@ -129,7 +130,7 @@ class SegmentFile:
         held = None if self.ahead is None else self.ahead.take(self, batch, last_offset)
         position = self.size
         if held is None:
-            self._write(batch, position, limit_bytes)
+            self.write(batch, position, limit_bytes)
         else:
             self.held.append(held)
             self._held_bytes += len(held)
@@ -142,7 +143,7 @@ class SegmentFile:
         if not batches:
             return
         data = batches[0] if len(batches) == 1 else b"".join(batches)
-        self._write(data, self.stored_size, limit_bytes)
+        self.write(data, self.stored_size, limit_bytes)
         self._held_bytes -= len(data)
         del self.held[: len(batches)]
 

@@ -65,8 +65,8 @@ def fenced_instances_are_let_in(patch: Patch) -> None:
 def a_new_instance_gets_the_epoch_of_the_old(patch: Patch) -> None:
     renewed = init_producer_id.renewed
 
-    def same(txn: Any, *rest: Any) -> Any:
-        made = renewed(txn, *rest)
+    def same(txn: Any, *rest: Any, **more: Any) -> Any:
+        made = renewed(txn, *rest, **more)
         return made and made._replace(producer_epoch=txn.producer_epoch)
 
     patch.setattr(init_producer_id, "renewed", same)

@@ -16,7 +16,7 @@ NOW_MS = 5_000
 
 @pytest.fixture
 def logs() -> MemoryLogs:
-    made = MemoryLogs()
+    made = MemoryLogs(holds_syncs=True)
     made.create_topic("a", 1)
     made.create_topic(CONSUMER_OFFSETS, 1)
     return made
@@ -31,6 +31,12 @@ def test_a_marker_ends_behind_itself(logs: MemoryLogs) -> None:
     end = logs.at("a").log_end_offset
     assert LocalMarkerChannel(logs.log).write(marker(), NOW_MS) == Delivery(ErrorCode.NONE, end + 1)
     assert [each[1:] for each in logs.at("a").markers()] == [(7, 1, True)]
+
+
+def test_a_marker_that_is_on_disk_already_is_not_waited_for(logs: MemoryLogs) -> None:
+    logs.holds_syncs = False
+    assert LocalMarkerChannel(logs.log).write(marker(), NOW_MS) == Delivery(ErrorCode.NONE)
+    assert len(logs.at("a").markers()) == 1
 
 
 def test_a_deleted_topic_needs_none(logs: MemoryLogs) -> None:

@@ -92,7 +92,7 @@ def test_a_disk_that_fails_and_a_log_that_is_offline(kit: Kit, monkeypatch: pyte
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(kit.log.active_segment), "_write", fails)
+        patch.setattr(type(kit.log.active_segment), "write", fails)
         with pytest.raises(KafkaError) as caught:
             kit.log.own.records(1, record_of(0, b"k", b"v"), T0, -1)
         assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR

@@ -253,7 +253,7 @@ def test_a_disk_that_fails_takes_the_log_offline(kit: Kit, monkeypatch: pytest.M
     def fails(*_args: object) -> int:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(type(kit.log.active_segment), "_write", fails)
+    monkeypatch.setattr(type(kit.log.active_segment), "write", fails)
     with pytest.raises(KafkaError) as caught:
         kit.log.plain.append(plain(), T0)
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
