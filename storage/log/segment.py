@@ -311,12 +311,7 @@ class Segment(SegmentFile):
             self.max_timestamp, self.max_timestamp_offset = self.time_index.last
         due = self.bytes_since_index > self.index_interval_bytes
         indexes = (self.index, self.time_index) if due else None  # which may have to be read, before anything has changed
-        if self.ahead is None:
-            position = self.size
-            self.write(batch, position, limit_bytes)
-            self.size = position + len(batch)
-        else:
-            position = self.put(batch, last_offset, limit_bytes)
+        position = self.put(batch, last_offset, limit_bytes)
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
         if indexes is not None:
