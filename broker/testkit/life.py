@@ -26,6 +26,7 @@ IN_MEMORY = Path("/oncelog")
 DEFAULTS = {
     "transaction.state.log.num.partitions": "5",
     "offsets.topic.num.partitions": "5",
+    "share.coordinator.state.topic.num.partitions": "5",
     "group.initial.rebalance.delay.ms": "100",
     "connections.max.idle.ms": "-1",  # moved time is not a silent client's fault
 }

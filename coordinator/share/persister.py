@@ -116,6 +116,7 @@ class SharePersister:
         return self.runtime.submit(key.coordinator_key, decide, refused=lambda code: code)
 
     def _submit(self, key: SharePartitionKey, decide: Callable[[Known, int], Result[ErrorCode]]) -> Reply[ErrorCode]:
+        self._upkeep.begin()
         return self.runtime.submit(
             key.coordinator_key, lambda shard, now_ms: decide(self._known(shard, key), now_ms), refused=lambda code: code
         )

@@ -34,13 +34,21 @@ class ShareUpkeep:
         self._exists = exists
         self._sweeping = False
         self._sweep_again = False
+        self._begun = False
 
     def start(self) -> None:
         """Once everything is loaded."""
-        now_ms = self._runtime.now_ms()
-        self._every(self._config.cold_partition_snapshot_interval_ms, self._write_cold, now_ms)
-        self._every(self._config.state_topic_prune_interval_ms, self._prune, now_ms)
+        if any(not self._is_new(partition) for partition in range(self._runtime.partitions)):
+            self.begin()
         self.sweep()
+
+    def begin(self) -> None:
+        """From the first write on, once: who uses no share groups is not woken for them."""
+        if not self._begun:
+            self._begun = True
+            now_ms = self._runtime.now_ms()
+            self._every(self._config.cold_partition_snapshot_interval_ms, self._write_cold, now_ms)
+            self._every(self._config.state_topic_prune_interval_ms, self._prune, now_ms)
 
     def _every(self, interval_ms: int, work: Callable[[int], bool], now_ms: float) -> None:
         def begin(now_ms: float) -> None:
@@ -50,13 +58,17 @@ class ShareUpkeep:
 
     def _walk(self, work: Callable[[int], bool], partition: int, now_ms: float, done: Callable[[], None]) -> None:
         """Do `work`, which says whether there is more of it, for this partition and, a turn later, for what follows."""
-        while partition < self._runtime.partitions and not self._runtime.shard(partition).states and self._runtime.end(partition) is None:
-            partition += 1  # nothing was ever written there
+        while partition < self._runtime.partitions and self._is_new(partition):
+            partition += 1
         if partition >= self._runtime.partitions:
             done()
             return
         following = partition if work(partition) else partition + 1
         self._runtime.schedule(now_ms, lambda later_ms: self._walk(work, following, later_ms, done))
+
+    def _is_new(self, partition: int) -> bool:
+        """Nothing was ever written there."""
+        return not self._runtime.shard(partition).states and self._runtime.end(partition) is None
 
     # -- snapshots of what nobody writes to
 

@@ -142,3 +142,13 @@ def test_nothing_is_made_where_nothing_was_written() -> None:
     bench = ShareBench(MemoryLogs())
     bench.advance(FIVE_MINUTES)
     assert bench.logs.topics.get(SHARE_GROUP_STATE) is None
+
+
+def test_who_uses_no_share_groups_is_not_woken_for_them(bench: ShareBench) -> None:
+    bench.advance(1)
+    assert bench.persister.next_deadline_ms() is None
+    written(bench, bench.key(), 1)
+    assert bench.persister.next_deadline_ms() is not None
+    again = bench.restart()
+    again.advance(1)
+    assert again.persister.next_deadline_ms() is not None
