@@ -31,7 +31,7 @@ KEPT_REQUESTS = 10_000
 KEPT_BYTES = 16 << 20
 MOST_FRAME_BYTES = 8 << 10  # of a request that is kept
 KEPT_OWNERS = 100_000
-_WATCHED = frozenset(
+WATCHED = frozenset(
     {ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT, ApiKey.END_TXN}
 )
 _INIT = int(ApiKey.INIT_PRODUCER_ID)
@@ -122,7 +122,7 @@ class WatchedHandler:
         self._handler.log_failure(connection, error)
 
     def handle(self, frame: memoryview, connection: Connection) -> Reply[Sent]:
-        if len(frame) < 4 or frame[1] not in _WATCHED or len(frame) > MOST_FRAME_BYTES or frame[0] or (sasl_wants(connection)):
+        if len(frame) < 4 or frame[1] not in WATCHED or len(frame) > MOST_FRAME_BYTES or frame[0] or (sasl_wants(connection)):
             return self._handle(frame, connection)
         kept = bytes(frame)  # the receive buffer is used again
         time_ms, host = self.clock.time_ms(), connection.client_host

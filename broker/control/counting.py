@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeAlias
 
 from oncelog.broker.net.answer_stream import Sent
 from oncelog.broker.net.connection import Connection, Handles
@@ -15,7 +16,8 @@ from oncelog.broker.net.error_counts import ErrorCounts
 from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.protocol.primitives import MalformedRequest
 
-TIMED = 17  # one of so many; a prime, so that clients that alternate are seen in all they do
+_Handle: TypeAlias = Callable[[memoryview, Connection], Reply[Sent]]
+TIMED = 101  # one of so many; a prime, so that clients that alternate are seen in all they do
 BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)  # seconds
 
 
@@ -36,7 +38,6 @@ class RequestCounts:
     """Since the process began. `by_key`: those that were carried out or answered; `refused`: those that closed their connection instead."""
 
     by_key: list[int] = field(default_factory=lambda: [0] * 256)
-    bytes: int = 0
     refused: int = 0
     errors: ErrorCounts = field(default_factory=ErrorCounts)
     latencies: dict[int, Latencies] = field(default_factory=dict)
@@ -52,30 +53,33 @@ class CountingHandler:
         self._counts = counts
         self.use(handler)
 
-    def use(self, handler: Handles) -> None:
-        """From the next request on."""
+    def use(self, handler: Handles, aside: Handles | None = None, keys: Iterable[int] = ()) -> None:
+        """From the next request on; those of `keys` are handled `aside`."""
         self.handler = handler
-        self.handle = _counted(handler.handle, self._counts)
+        ways: list[_Handle] = [handler.handle] * 256
+        if aside is not None:
+            for key in keys:
+                ways[key] = aside.handle
+        self.handle = _counted(ways, handler.handle, self._counts)
 
     def log_failure(self, connection: Connection, error: BaseException) -> None:
         self.handler.log_failure(connection, error)
 
 
-def _counted(handle: Callable[[memoryview, Connection], Reply[Sent]], counts: RequestCounts) -> Callable[..., Reply[Sent]]:
-    """`handle`, counted; a function and no method, as every request passes here."""
+def _counted(ways: list[_Handle], handle: _Handle, counts: RequestCounts) -> Callable[..., Reply[Sent]]:
+    """`ways` by the api's key, counted; a function and no method, as every request passes here."""
     by_key = counts.by_key
 
     def counted(frame: memoryview, connection: Connection) -> Reply[Sent]:
         if connection.sasl is not None and connection.sasl.takes_tokens:
             return handle(frame, connection)  # no request
-        counts.bytes += len(frame)
         try:
             key = frame[1]  # no key of Kafka's needs the byte before
             by_key[key] = count = by_key[key] + 1
             if count % TIMED:
-                return handle(frame, connection)
+                return ways[key](frame, connection)
             begin = time.perf_counter()
-            reply = handle(frame, connection)
+            reply = ways[key](frame, connection)
             if isinstance(reply, Deferred):
                 reply.when_done(partial(_took, counts, key, begin))
             else:

@@ -39,10 +39,8 @@ def pieces(controlled: Controlled) -> Iterator[str]:
 def _requests(controlled: Controlled) -> str:
     counts = controlled.counts
     by_key = ((_labels(api=_NAMES.get(key, str(key))), count) for key, count in enumerate(counts.by_key) if count)
-    return (
-        _family("oncelog_requests", "counter", "Requests that were answered or carried out.", by_key)
-        + _one("oncelog_requests_refused", "counter", "Requests that closed their connection instead.", counts.refused)
-        + _one("oncelog_request_bytes", "counter", "Bytes of requests.", counts.bytes)
+    return _family("oncelog_requests", "counter", "Requests that were answered or carried out.", by_key) + _one(
+        "oncelog_requests_refused", "counter", "Requests that closed their connection instead.", counts.refused
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from oncelog.broker import lifecycle
+from oncelog.broker.console.watching import WATCHED
 from oncelog.broker.context import BrokerContext
 from oncelog.broker.control.counting import CountingHandler, RequestCounts
 from oncelog.broker.faults.disk import DiskFaults
@@ -45,7 +46,7 @@ class Controlled(ABC):
         self.faults.on_change = self.crash_points.on_change = self._armed_or_not
         self._fs: WatchedFileSystem | None = None
         self._counting: CountingHandler | None = None
-        self._handlers: tuple[Handles, Handles] | None = None  # without rules, and with
+        self._handlers: tuple[Handles, Handles | None, Handles] | None = None  # unwatched, watched, and with rules
 
     @property
     def running(self) -> lifecycle.Broker:
@@ -89,9 +90,8 @@ class Controlled(ABC):
         context.errors = self.counts.errors
         if self.inside is not None:
             handler = self.inside(handler, context)
-        if self.watching is not None:
-            handler = self.watching.around(handler, context)
-        self._handlers = handler, FaultyHandler(handler, self.faults, context.topic_name)
+        watched = self.watching.around(handler, context) if self.watching is not None else None
+        self._handlers = handler, watched, FaultyHandler(watched or handler, self.faults, context.topic_name)
         self._counting = CountingHandler(handler, self.counts)
         self._armed_or_not()
         return self._counting
@@ -105,6 +105,10 @@ class Controlled(ABC):
     def _armed_or_not(self) -> None:
         """Requests and writes go past the rules only while there are any: a broker whose control port is merely open is no slower."""
         if self._fs is not None:
-            self._fs.watcher = self.watcher if self.watcher.watches else None
+            self._fs.watch(self.watcher if self.watcher.watches else None)
         if self._counting is not None and self._handlers is not None:
-            self._counting.use(self._handlers[bool(self.faults.rules)])
+            handler, watched, faulty = self._handlers
+            if self.faults.rules:
+                self._counting.use(faulty)
+            else:
+                self._counting.use(handler, watched, WATCHED)

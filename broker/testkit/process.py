@@ -193,8 +193,8 @@ class Process:
         return read(self._journal) if self._journal.exists() else []
 
     def save(self, folder: Path | str) -> None:
-        """Copy the data directory as it is now, as `Broker.save`. Raises OSError."""
-        shutil.copytree(self.data_dir, folder, dirs_exist_ok=True)
+        """Copy the data directory of a broker that is at rest, or down, as `Broker.save`. Raises OSError."""
+        shutil.copytree(self.data_dir, folder, ignore=shutil.ignore_patterns("*.tmp"), dirs_exist_ok=True)
 
     def create_topic(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
         """Raises KafkaError."""

@@ -1,6 +1,6 @@
 """A file system that is looked at: where a broker may be made to die, a disk to be full or a sync to fail.
 
-It stands between storage and any `FileSystem`; while nothing is armed a call costs it a look at one attribute. Calls are told as they
+It stands between storage and any `FileSystem`; while nothing is armed, files read and write as if it were not there. Calls are told as they
 begin; what is told may raise, and then the call is not made.
 """
 
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
+from weakref import WeakSet
 
 from oncelog.storage.env import Buffer, File, FileSystem
 
@@ -95,23 +96,25 @@ class Watchers:
 
 
 class WatchedFile:
-    """A file whose changes are told."""
+    """A file whose changes are told. While nobody is, `pwrite` is the file's own: reads and writes cost nothing more."""
 
-    __slots__ = ("_file", "_fs", "_path")
+    pwrite: Callable[[Sequence[Buffer], int], int]
 
     def __init__(self, file: File, path: Path, fs: WatchedFileSystem) -> None:
         self._file = file
         self._path = path
         self._fs = fs
+        self.pread = file.pread
+        self.size = file.size
+        self.rearm()
 
-    def pread(self, size: int, offset: int) -> bytes:
-        return self._file.pread(size, offset)
+    def rearm(self) -> None:
+        """The watcher has come or gone, or the process died."""
+        self.pwrite = self._file.pwrite if self._fs.watcher is None and not self._fs.dead else self._watched_pwrite
 
-    def pwrite(self, buffers: Sequence[Buffer], offset: int) -> int:
-        fs = self._fs
-        if fs.dead:
-            fs.check()
-        watcher = fs.watcher
+    def _watched_pwrite(self, buffers: Sequence[Buffer], offset: int) -> int:
+        self._fs.check()
+        watcher = self._fs.watcher
         if watcher is None:
             return self._file.pwrite(buffers, offset)
         data = b"".join(buffers)
@@ -126,9 +129,6 @@ class WatchedFile:
     def truncate(self, size: int) -> None:
         self._fs.check()
         self._file.truncate(size)
-
-    def size(self) -> int:
-        return self._file.size()
 
     def allocate(self, size: int) -> None:
         self._file.allocate(size)
@@ -157,9 +157,23 @@ class WatchedFileSystem:
         self.watcher: Watcher | None = None
         self.syncs = 0
         self.counting = threading.Lock()
+        self._files: WeakSet[WatchedFile] = WeakSet()
 
     def die(self) -> None:
         self.dead = True
+        self._rearm()
+
+    def watch(self, watcher: Watcher | None) -> None:
+        """From the next call on."""
+        if watcher is not self.watcher:
+            self.watcher = watcher
+            self._rearm()
+
+    def _rearm(self) -> None:
+        with self.counting:
+            files = list(self._files)
+        for file in files:
+            file.rearm()
 
     def check(self) -> None:
         """Raises OSError(EBADF) after `die`."""
@@ -173,6 +187,9 @@ class WatchedFileSystem:
         watcher = self.watcher if create else None
         new = watcher is not None and not self._fs.exists(path)
         file = WatchedFile(self._fs.open(path, create=create, writable=writable), path, self)
+        with self.counting:
+            self._files.add(file)
+        file.rearm()  # who armed or died meanwhile, on another thread, may not have seen it
         if new and watcher is not None:
             watcher.created(path)
         return file

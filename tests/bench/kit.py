@@ -7,14 +7,22 @@ a week that pass, requests while the control port is open. Medians; processor ti
 from __future__ import annotations
 
 import argparse
+import socket
 import statistics
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from oncelog.broker.testkit import Broker, assert_exactly_once, assert_no_open_transactions
+from oncelog.broker.testkit.over_wire import OverWire
+
+from tests.bench import load
+from tests.support.process import BrokerProcess
 
 QUICK = {"linger.ms": 0, "socket.nagle.disable": True}
 PATIENCE = 30.0
@@ -29,6 +37,7 @@ def main() -> None:
     starts(asked.repeat)
     moved_time(asked.repeat)
     isolated(asked.tests, asked.workers)
+    control_port(asked.repeat)
 
 
 def told(what: str, count: int, once: Callable[[], None]) -> None:
@@ -60,7 +69,8 @@ def starts(count: int) -> None:
 def moved_time(count: int) -> None:
     """Each with a stock librdkafka at the other end where it needs one; only the moving is timed."""
     with Broker() as broker:
-        producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "t", "transaction.timeout.ms": 900_000, **QUICK})
+        settings = {"bootstrap.servers": broker.bootstrap, "transactional.id": "t", "transaction.timeout.ms": 900_000, **QUICK}
+        producer = Producer(settings)
         producer.init_transactions(PATIENCE)
 
         def quarter_of_an_hour() -> None:
@@ -75,7 +85,7 @@ def moved_time(count: int) -> None:
             try:
                 producer.commit_transaction(PATIENCE)
             except KafkaException:
-                producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "t", "transaction.timeout.ms": 900_000, **QUICK})
+                producer = Producer(settings)
                 producer.init_transactions(PATIENCE)
             else:
                 raise AssertionError("the transaction was to time out")
@@ -147,6 +157,54 @@ def isolated(count: int, workers: int) -> None:
     took, processor = time.perf_counter() - begin, time.process_time() - begin_processor
     rate = f"{60 * count / took:.0f} a minute, {workers} at a time, on a machine that others may use"
     print(f"isolated tests, a fresh broker each: {1000 * processor / count:.1f} ms of processor time each; {rate}")
+
+
+# -- requests while the control port is open, and no rule is armed
+
+
+def control_port(rounds: int) -> None:
+    """Two processes, asked in turn; processor time of the broker's loop alone."""
+    frames = {
+        "small Produce": (load.produce_frame("a", range(1), load.batch(100), 1), 2000, 20),
+        "Produce of 256 KiB": (load.produce_frame("a", range(1), load.batch(1024, 256), 1), 60, 2),
+        "small Fetch": (load.fetch_frame("a", 0, max_bytes=100), 2000, 20),
+    }
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder, ExitStack() as ending:
+        ports, pids = [], []
+        for name, options in (("plain", ()), ("controlled", ("--control", "0"))):
+            process = BrokerProcess(Path(folder) / name)
+            process.arguments = options
+            ending.enter_context(process)
+            OverWire(process.bootstrap).create_topic("a", 1, {})
+            ports.append(process.port)
+            pids.append(process.pid)
+        for what, (frame, count, depth) in frames.items():
+            costs: list[list[float]] = [[], []]
+            for turn in range(rounds + 1):
+                for which in (0, 1) if turn % 2 else (1, 0):
+                    before = _processor_us(pids[which])
+                    _ask(ports[which], frame, count, depth)
+                    if turn:
+                        costs[which].append((_processor_us(pids[which]) - before) / count)
+            plain, open_ = map(statistics.median, costs)
+            pairs = statistics.median(after / before for before, after in zip(*costs, strict=True))
+            print(
+                f"{what}: {plain:.2f} us of processor time, {open_:.2f} with the control port open; of pairs {pairs - 1:+.1%}", flush=True
+            )
+
+
+def _processor_us(pid: int) -> float:
+    """Of the thread that serves: how often the others sync goes by what else the machine does."""
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1000
+
+
+def _ask(port: int, frame: bytes, count: int, depth: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), 30) as client, client.makefile("rb", 1 << 16) as answers:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(count // depth):
+            client.sendall(frame * depth)
+            for _ in range(depth):
+                answers.read(int.from_bytes(answers.read(4), "big"))
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def memory() -> MemoryFileSystem:
 
 def test_changes_are_told_and_made(memory: MemoryFileSystem) -> None:
     fs, notes = WatchedFileSystem(memory), Notes()
-    fs.watcher = notes
+    fs.watch(notes)
     file = fs.open(FILE, create=True)
     fs.open(FILE, create=True)
     assert file.pwrite([b"a", b"bc"], 0) == 3
@@ -69,7 +69,8 @@ def test_changes_are_told_and_made(memory: MemoryFileSystem) -> None:
 def test_a_write_is_cut_where_the_watcher_says(memory: MemoryFileSystem) -> None:
     fs, notes = WatchedFileSystem(memory), Notes()
     file = fs.open(FILE, create=True)
-    fs.watcher, notes.keep = notes, 2
+    notes.keep = 2
+    fs.watch(notes)
     with pytest.raises(OSError):
         file.pwrite([b"abc"], 0)
     assert memory.read(FILE) == b"ab"
@@ -96,3 +97,19 @@ def test_after_death_nothing_changes(memory: MemoryFileSystem) -> None:
             change()
         assert dead.value.errno == errno.EBADF
     assert memory.read(FILE) == b""
+
+
+def test_a_file_that_was_open_before_is_watched_from_then_on_and_no_longer() -> None:
+    fs = WatchedFileSystem(MemoryFileSystem())
+    fs.mkdir(FILE.parent)
+    file, notes = fs.open(FILE, create=True), Notes()
+    file.pwrite([b"a"], 0)
+    fs.watch(notes)
+    file.pwrite([b"b"], 1)
+    fs.watch(None)
+    file.pwrite([b"c"], 2)
+    assert (notes.told, file.pread(9, 0), file.size()) == (["writing b", "written b"], b"abc", 3)
+    fs.die()
+    with pytest.raises(OSError) as dead:
+        file.pwrite([b"d"], 3)
+    assert dead.value.errno == errno.EBADF
