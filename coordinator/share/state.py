@@ -10,6 +10,7 @@ import re
 import uuid
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from oncelog.protocol.errors import ErrorCode
@@ -31,7 +32,12 @@ class SharePartitionKey(NamedTuple):
     @property
     def coordinator_key(self) -> str:
         """How FindCoordinator names it; its hash is the partition of `__share_group_state` that has its records."""
-        return f"{self.group_id}:{uuid_to_kafka(self.topic_id)}:{self.partition}"
+        return _named(self)
+
+
+@lru_cache(maxsize=4096)
+def _named(key: SharePartitionKey) -> str:
+    return f"{key.group_id}:{uuid_to_kafka(key.topic_id)}:{key.partition}"
 
 
 def is_coordinator_key(text: str) -> bool:

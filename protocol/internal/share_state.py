@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
@@ -112,6 +113,7 @@ ShareStateKey: TypeAlias = ShareSnapshotKey | ShareUpdateKey
 ShareStateValue: TypeAlias = ShareSnapshotValue | ShareUpdateValue
 
 
+@lru_cache(maxsize=4096)
 def _encoded_key(version: int, key: ShareStateKey) -> bytes:
     out = FieldWriter()
     out.int16(version)

@@ -29,6 +29,7 @@ CROSS_CUTTING = {
     "broker/handlers/test_straight_transactions.py": "the straight ways of all that transactions send, on whole brokers",
     "broker/handlers/test_topics_in_progress.py": "what other APIs say while a topic is made or deleted",
     "broker/settings/test_settings_are_read.py": "every setting is looked for in the whole source",
+    "coordinator/share/test_damaged.py": "every record of the share coordinator's log damaged",
     "coordinator/share/test_killed.py": "the whole share coordinator dies before every change of its disk",
     "coordinator/txn/test_stateful.py": "random lives of transactional ids, through all of the coordinator",
     "protocol/messages/test_golden.py": "recorded frames are decoded and encoded again",
