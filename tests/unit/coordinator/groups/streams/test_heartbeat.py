@@ -273,6 +273,14 @@ def test_targets_are_some_time_apart() -> None:
     assert world.send(staying("n", 2)).member_epoch == 3
 
 
+def test_the_first_target_is_after_none() -> None:
+    """Also where the clock has only just begun."""
+    world = plain()
+    world.now_ms = 5
+    world.limits = replace(LIMITS, assignment_interval_ms=1_000)
+    assert world.send(joining()).tasks == TaskSets(tasks(0, 1))
+
+
 def test_another_topology() -> None:
     """Case T16: the same epoch or a higher one is refused, an older one takes part."""
     world = plain()

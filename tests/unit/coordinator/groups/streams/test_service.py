@@ -100,6 +100,30 @@ def test_a_delay_ends_with_the_last_member() -> None:
     assert codes(machine.stream(joining()).statuses) == [StatusCode.ASSIGNMENT_DELAYED]
 
 
+def test_who_comes_back_waits_as_long_as_others() -> None:
+    """The delay of those who left is not theirs."""
+    machine = Machine()
+    machine.stream(joining())
+    machine.after(2_000)
+    machine.stream(staying("m", -1))
+    machine.stream(joining())
+    machine.after(2_999)
+    assert group(machine).assignment_epoch == 0
+    machine.after(1)
+    assert group(machine).assignment_epoch > 0
+
+
+def test_who_left_is_not_removed_once_more(machine: Machine) -> None:
+    machine.stream(joining())
+    machine.stream(joining("n", process_id="q"))
+    machine.stream(staying("m", -1))
+    epoch = group(machine).epoch
+    machine.after(40_000)
+    machine.stream(staying("n", 3))
+    machine.after(10_000)
+    assert (group(machine).epoch, set(group(machine).members)) == (epoch, {"n"})
+
+
 def test_settings_of_the_groups_own() -> None:
     machine = Machine()
     machine.groups.overrides = lambda _group_id: {
