@@ -470,3 +470,20 @@ def test_killed(mortal: BrokerProcess | apache_kafka.ApacheKafka, name: str) -> 
         groups = [{"group_id": name, "topics": [{"name": topic, "partition_indexes": [kept]}]}]
         fetched = ask(connection, ApiKey.OFFSET_FETCH, 8, groups=groups, require_stable=False)
         assert fetched.groups[0].topics[0].partitions[0].committed_offset == 1
+
+
+def test_a_lost_answer_is_told_again(make: Make, topic: str, ours: bool) -> None:
+    """A thread that says it has what it was told to give up did not hear it. Kafka stays silent until it removes the member."""
+    one, two = make("m1", part("0", topic)), make("m2", part("0", topic), process_id="p2")
+    one.join()
+    one.beat()
+    two.join()
+
+    def given_up() -> Any:
+        return one.send().active_tasks  # nobody reads this answer
+
+    wait_until(given_up)
+    has = [{"subtopology_id": "0", "partitions": [0, 1, 2, 3]}]
+    answer = one.send(active_tasks=has, standby_tasks=[], warmup_tasks=[])
+    told = None if answer.active_tasks is None else [len(each.partitions) for each in answer.active_tasks]
+    assert told == ([2] if ours else None)
