@@ -52,6 +52,8 @@ READS = (
     "Metadata",
     "OffsetFetch",
     "ConsumerGroupDescribe",
+    "ShareGroupDescribe",
+    "ShareGroupHeartbeat",
 )
 BUSY = frozenset({6, 14, 15, 16, 51})
 SETTLE_SECONDS = 6.0

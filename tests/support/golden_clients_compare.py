@@ -29,6 +29,7 @@ UNORDERED = frozenset(
         "Metadata",
         "OffsetCommit",
         "OffsetFetch",
+        "ShareGroupDescribe",
         "StreamsGroupDescribe",
         "WriteTxnMarkers",
     }
@@ -71,7 +72,11 @@ def own_part(entry: Mapping[str, Any], answer: Any, prefix: str) -> Any:
     asked, listed, name = LISTS_ALL.get(entry["api"], ("", "", ""))
     if not listed or not isinstance(answer, dict) or (asked and entry["request"].get(asked)):
         return answer
-    kept = [v for v in answer.get(listed) or () if str(v[name]).startswith(prefix) or v.get("resource_type") in BROKER_RESOURCES]
+    kept = [
+        v
+        for v in answer.get(listed) or ()
+        if str(v[name]).removeprefix("g-").startswith(prefix) or v.get("resource_type") in BROKER_RESOURCES
+    ]
     return {**answer, listed: kept}
 
 

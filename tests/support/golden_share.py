@@ -10,7 +10,7 @@ from typing import Any
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.internal.records import decode_key, decode_value
-from oncelog.protocol.names import SHARE_GROUP_STATE
+from oncelog.protocol.names import CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from oncelog.protocol.primitives import partition_for, uuid_to_kafka
 from oncelog.protocol.records import iter_records
 from oncelog.storage.audit.dump import plain
@@ -18,10 +18,19 @@ from oncelog.storage.audit.dump import plain
 from support.golden_clients import ClientReplay, Setup, Step
 from support.golden_clients_compare import whole_batches
 from support.process import wait_until
+from support.replay import plain as messages_plain
 from support.share_requests import SharePartition, have_coordinator
 from support.wire import Connection
 
-STATE_PARTITIONS = 50
+STATE_PARTITIONS = GROUP_PARTITIONS = 50
+WITH_TEXTS = frozenset({44, 76, 77, 90, 91, 92})
+RECORDED_NAMES = {
+    "group": "group_id",
+    "initializing": "initializing_topics",
+    "initialized": "initialized_topics",
+    "deleting": "deleting_topics",
+    "name": "topic_name",
+}
 
 
 class RecordedReplay(ClientReplay):
@@ -50,15 +59,42 @@ class RecordedReplay(ClientReplay):
         if "records" in self.case:
             self.compare_records()
 
+    def check(self, entry: dict[str, Any], frame: bytes | None) -> None:
+        """Texts too, where they are part of what a user is told."""
+        super().check(entry, frame)
+        if entry["key"] in WITH_TEXTS and "response.error_message" not in (entry.get("vary") or ()):
+            assert frame is not None
+            assert texts(messages_plain(self.decoded(entry, frame))) == texts(self.renamed(entry["response"])), self.where(entry)
+
     def compare_records(self) -> None:
-        """What stands of this case in `__share_group_state`."""
+        """What stands of this case in the internal topic it wrote to."""
         expected = self.case["records"]
-        if "topic_id" not in expected[0]["key"]:
-            return
         vary = {tuple(path.split(".")) for path in self.case["records_vary"]}
         (topic_id,) = self.topic_ids.values()
+        if "topic_id" not in expected[0]["key"]:
+            group = expected[0]["key"]["group_id"]
+            with Connection(self.bootstrap, timeout=15) as connection:
+                found = fetched_records(connection, CONSUMER_OFFSETS, partition_for(group, GROUP_PARTITIONS))
+            seen = [named_as_recorded(row) for row in found if row["key"].get("group") == group]
+            assert _without(seen, vary) == _without(self.renamed(expected), vary)
+            return
         partition = SharePartition(None, expected[0]["key"]["group_id"], topic_id, expected[0]["key"]["partition"])
         assert _without(state_records(self.bootstrap, partition), vary) == _without(expected, vary)
+
+
+def texts(value: Any) -> list[str]:
+    """Every error text in an answer."""
+    if isinstance(value, dict):
+        own = [value["error_message"]] if value.get("error_message") else []
+        return sorted(own + [text for inner in value.values() for text in texts(inner)])
+    return sorted(text for inner in value for text in texts(inner)) if isinstance(value, list) else []
+
+
+def named_as_recorded(value: Any) -> Any:
+    """A record in the names of the recordings."""
+    if isinstance(value, dict):
+        return {RECORDED_NAMES.get(name, name): named_as_recorded(inner) for name, inner in value.items() if name != "assignment_epochs"}
+    return [named_as_recorded(inner) for inner in value] if isinstance(value, list) else value
 
 
 def state_records(bootstrap: str, of: SharePartition) -> list[dict[str, Any]]:
