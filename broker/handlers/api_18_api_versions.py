@@ -26,7 +26,7 @@ _int16 = Struct(">h").pack
 _int32 = Struct(">i").pack
 _int64 = Struct(">q").pack
 _levels = Struct(">hh").pack
-_cache: dict[tuple[int, int, bool, bool], bytes] = {}
+_cache: dict[tuple[int, int, bool, bool, bool], bytes] = {}
 
 
 @api(ApiKey.API_VERSIONS, 0, 4, raw=True)
@@ -40,8 +40,8 @@ def handle(body: memoryview, ctx: RequestContext) -> list[bytes]:
         return [_pack(version, ErrorCode.INVALID_REQUEST, [], None)]
     if ctx.connection.sasl is not None:
         ctx.connection.sasl.versions_told()
-    group = ctx.broker.config.group
-    key = (version, ctx.broker.config.txn.transaction_version, group.group_consumer_enabled, group.group_streams_enabled)
+    group, share = ctx.broker.config.group, ctx.broker.config.share_group.enabled
+    key = (version, ctx.broker.config.txn.transaction_version, group.group_consumer_enabled, share, group.group_streams_enabled)
     if key not in _cache:
         _cache[key] = _pack(version, ErrorCode.NONE, ctx.broker.apis.advertised(), ctx)
     return [_cache[key]]
@@ -69,6 +69,7 @@ def _pack(version: int, error: ErrorCode, apis: list[tuple[int, int, int]], ctx:
     declared = features(
         transaction_version=ctx.broker.config.txn.transaction_version,
         group_version=int(ctx.broker.config.group.group_consumer_enabled),
+        share_version=int(ctx.broker.config.share_group.enabled),
         streams_version=int(ctx.broker.config.group.group_streams_enabled),
     )
     offered = supported(declared, version)

@@ -29,6 +29,7 @@ def handle(req: messages.UpdateFeaturesRequest, ctx: RequestContext) -> messages
         for feature in features(
             transaction_version=config.txn.transaction_version,
             group_version=int(config.group.group_consumer_enabled),
+            share_version=int(config.share_group.enabled),
             streams_version=int(config.group.group_streams_enabled),
         )
     }

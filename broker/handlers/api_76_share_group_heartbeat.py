@@ -21,6 +21,8 @@ from oncelog.protocol.errors import ErrorCode, KafkaError
 @api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1)
 def handle(req: messages.ShareGroupHeartbeatRequest, ctx: RequestContext) -> Reply[messages.ShareGroupHeartbeatResponse]:
     """Join, stay or leave."""
+    if not ctx.broker.config.share_group.enabled:
+        return messages.ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     if not ctx.authorize(AclOperation.READ, ResourceType.GROUP, req.group_id):
         return messages.ShareGroupHeartbeatResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     names = req.subscribed_topic_names

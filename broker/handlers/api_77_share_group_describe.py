@@ -26,6 +26,8 @@ def handle(req: messages.ShareGroupDescribeRequest, ctx: RequestContext) -> mess
 
 
 def _group(group_id: str, req: messages.ShareGroupDescribeRequest, ctx: RequestContext) -> _Group:
+    if not ctx.broker.config.share_group.enabled:
+        return _Group(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
     if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
         return _Group(group_id=group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     try:

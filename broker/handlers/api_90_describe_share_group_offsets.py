@@ -43,6 +43,8 @@ def _in_turns(req: messages.DescribeShareGroupOffsetsRequest, ctx: RequestContex
 
 def _group(wanted: _Wanted, ctx: RequestContext) -> Steps[_Group]:
     group_id = wanted.group_id
+    if not ctx.broker.config.share_group.enabled:
+        return _Group(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
     if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
         error = ErrorCode.GROUP_AUTHORIZATION_FAILED
         return _Group(group_id=group_id, error_code=error, error_message="Group authorization failed.")

@@ -32,6 +32,8 @@ _TEXTS = {
 @api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0)
 def handle(req: messages.AlterShareGroupOffsetsRequest, ctx: RequestContext) -> Reply[messages.AlterShareGroupOffsetsResponse]:
     """One verdict a partition."""
+    if not ctx.broker.config.share_group.enabled:
+        return messages.AlterShareGroupOffsetsResponse(error_code=_E.UNSUPPORTED_VERSION)
     if not ctx.authorize(AclOperation.READ, ResourceType.GROUP, req.group_id):
         error = _E.GROUP_AUTHORIZATION_FAILED
         return messages.AlterShareGroupOffsetsResponse(error_code=error, error_message="Group authorization failed.")

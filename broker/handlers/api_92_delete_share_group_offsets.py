@@ -25,6 +25,8 @@ _Topic = messages.DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsRespons
 @api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0)
 def handle(req: messages.DeleteShareGroupOffsetsRequest, ctx: RequestContext) -> Reply[messages.DeleteShareGroupOffsetsResponse]:
     """One verdict a topic."""
+    if not ctx.broker.config.share_group.enabled:
+        return messages.DeleteShareGroupOffsetsResponse(error_code=_E.UNSUPPORTED_VERSION)
     if not ctx.authorize(AclOperation.DELETE, ResourceType.GROUP, req.group_id):
         error = _E.GROUP_AUTHORIZATION_FAILED
         return messages.DeleteShareGroupOffsetsResponse(error_code=error, error_message="Group authorization failed.")

@@ -17,9 +17,9 @@ class Feature(NamedTuple):
     level: int
 
 
-def features(*, transaction_version: int, group_version: int, streams_version: int) -> list[Feature]:
+def features(*, transaction_version: int, group_version: int, share_version: int, streams_version: int) -> list[Feature]:
     """All features. transaction.version 2 makes clients use the second transaction protocol (KIP-890), group.version 1 KIP-848,
-    streams.version 1 KIP-1071.
+    share.version 1 KIP-932, streams.version 1 KIP-1071.
 
     kraft.version 0 is a quorum whose voters are fixed, as the one voter here is (KIP-853).
     """
@@ -27,7 +27,7 @@ def features(*, transaction_version: int, group_version: int, streams_version: i
         Feature("group.version", 0, 1, group_version),
         Feature("kraft.version", 0, 1, 0),
         Feature(METADATA_VERSION, 7, METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),
-        Feature("share.version", 0, 1, 1),  # KIP-932
+        Feature("share.version", 0, 1, share_version),
         Feature("streams.version", 0, 1, streams_version),
         Feature("transaction.version", 0, 2, transaction_version),
         Feature("eligible.leader.replicas.version", 0, 1, 1),

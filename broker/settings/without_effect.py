@@ -215,7 +215,7 @@ transaction.state.log.replication.factor short 3
 _UNLISTED = """
 auto.include.jmx.reporter broker.id.generation.enable control.plane.listener.name controlled.shutdown.max.retries
 controlled.shutdown.retry.backoff.ms controller.performance.always.log.threshold.ms controller.performance.sample.period.ms
-delegation.token.master.key group.coordinator.new.enable group.share.enable group.share.max.groups
+delegation.token.master.key group.coordinator.new.enable group.share.max.groups
 group.share.persister.class.name inter.broker.protocol.version internal.metadata.delete.delay.millis
 internal.metadata.log.segment.bytes internal.metadata.max.batch.size.in.bytes leader.imbalance.per.broker.percentage
 log.initial.task.delay.ms log.message.downconversion.enable log.message.format.version log.message.timestamp.difference.max.ms

@@ -47,7 +47,9 @@ def named(topics: Sequence[Any]) -> list[Acknowledged]:
 
 
 def check_member(ctx: RequestContext, group_id: str | None, member_id: str | None) -> str:
-    """The group's id. Raises KafkaError 30 and 42."""
+    """The group's id. Raises KafkaError 30, 35 and 42."""
+    if not ctx.broker.config.share_group.enabled:
+        raise KafkaError(_E.UNSUPPORTED_VERSION)
     if group_id is None:
         raise KafkaError(_E.INVALID_REQUEST)
     if not ctx.authorize(AclOperation.READ, ResourceType.GROUP, group_id):

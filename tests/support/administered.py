@@ -99,7 +99,9 @@ class Harness:
             client_quotas=ClientQuotas(self.store),
             scram_credentials=ScramCredentials(self.store),
             config=SimpleNamespace(
-                txn=SimpleNamespace(transaction_version=2), group=SimpleNamespace(group_consumer_enabled=True, group_streams_enabled=True)
+                txn=SimpleNamespace(transaction_version=2),
+                group=SimpleNamespace(group_consumer_enabled=True, group_streams_enabled=True),
+                share_group=SimpleNamespace(enabled=True),
             ),
             turns=SimpleNamespace(answer=lambda steps, encode=None: at_once(steps)),
             endpoint_for=lambda connection: connection.local_address,

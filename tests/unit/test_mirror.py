@@ -27,6 +27,7 @@ CROSS_CUTTING = {
     "broker/handlers/test_recorded_topics.py": "recorded conversations go through several APIs",
     "broker/handlers/test_recorded_txn.py": "recorded conversations go through several APIs",
     "broker/handlers/test_straight_transactions.py": "the straight ways of all that transactions send, on whole brokers",
+    "broker/handlers/test_share_groups_switched_off.py": "one setting, six APIs",
     "broker/handlers/test_topics_in_progress.py": "what other APIs say while a topic is made or deleted",
     "broker/settings/test_settings_are_read.py": "every setting is looked for in the whole source",
     "coordinator/share/test_damaged.py": "every record of the share coordinator's log damaged",

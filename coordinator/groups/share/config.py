@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from oncelog.protocol.config_def import INT, LIST, config_class, option
+from oncelog.protocol.config_def import BOOLEAN, INT, LIST, config_class, option
 
 
 @config_class
@@ -152,6 +152,13 @@ class ShareGroupConfig:
         30_000,
         "A share partition whose state was asked for and did not come is asked for again after so long.",
         at_least=1,
+    )
+    enabled: bool = option(
+        "group.share.enable",
+        BOOLEAN,
+        True,
+        "Serve share groups (KIP-932); false serves to test how clients behave with older clusters.",
+        ours=True,
     )
 
 
