@@ -158,7 +158,7 @@ class Broker:
 
     def journal(self) -> list[dict[str, Any]]:
         """What exactly-once depended on, request by request (`journal/entries.py`), since the latest reset; the newest 10,000."""
-        return self._call_or_here(lambda: list(self._life.journal.entries))
+        return self._call_or_here(self._life.journal.read)
 
     def save(self, folder: Path | str) -> None:
         """Copy the data directory, as it is now, into `folder`: for `oncelog verify` and `oncelog log dump`. Raises OSError."""

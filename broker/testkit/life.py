@@ -119,7 +119,7 @@ class Life(Controlled):
         self.drop()
         self.crash_points.disarm()
         self.faults.clear()
-        self.journal.entries.clear()
+        self.journal.clear()
         if self.memory is not None:
             self.memory.clear()
         if self._own is not None:

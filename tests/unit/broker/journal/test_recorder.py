@@ -11,10 +11,15 @@ from pathlib import Path
 
 import pytest
 from oncelog.broker.journal.check import check
-from oncelog.broker.journal.recorder import FileJournal, read
+from oncelog.broker.journal.recorder import SMALL_BYTES, FileJournal, Kept, MemoryJournal, read
 from oncelog.broker.testkit import Broker
+from oncelog.protocol import messages
+from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.names import TopicPartition
+from oncelog.protocol.primitives import uuid_from_kafka
+from oncelog.protocol.records import build_batch
 from support.txn_client import TV0, TV2, Client, Dialect
+from support.wire import Connection
 
 pytestmark = pytest.mark.unit
 PLACE = TopicPartition("a", 0)
@@ -33,6 +38,38 @@ def transaction(client: Client, dialect: Dialect, pair: tuple[int, int], commit:
     error, after = client.end(dialect, "t", pair, commit)
     assert error == 0
     return after
+
+
+def produced_by_id(broker: Broker, value: bytes, topic_id: str) -> None:
+    """A Produce of version 13, which names its topic by id only."""
+    kind = messages.ProduceRequest.TopicProduceData
+    part = kind.PartitionProduceData(index=0, records=bytes(build_batch([(0, None, value)])))
+    topic = kind(name="", topic_id=uuid_from_kafka(topic_id), partition_data=[part])
+    request = messages.ProduceRequest(transactional_id=None, acks=-1, timeout_ms=1000, topic_data=[topic])
+    with Connection(broker.bootstrap) as connection:
+        connection.request(ApiKey.PRODUCE, 13, request)
+
+
+@pytest.mark.parametrize("size", [10, 2 * SMALL_BYTES], ids=["kept as it came", "read at once"])
+def test_topics_are_named_as_they_were_also_when_they_are_gone(broker: Broker, size: int) -> None:
+    produced_by_id(broker, bytes(size), broker.state()["topics"]["a"]["id"])
+    assert [isinstance(each, Kept) for each in broker._life.journal._entries] == [size < SMALL_BYTES]
+    with Connection(broker.bootstrap) as connection:
+        request = messages.DeleteTopicsRequest(topic_names=["a"], timeout_ms=1000)
+        connection.request(ApiKey.DELETE_TOPICS, 4, request)
+    assert broker.state()["topics"] == {}
+    (entry,) = broker.journal()
+    assert [(batch["partition"], batch["offset"], batch["error"]) for batch in entry["batches"]] == [("a-0", 0, "NONE")]
+    assert broker.journal() == [entry]
+
+
+def test_what_cannot_be_read_is_left_out() -> None:
+    journal = MemoryJournal()
+    journal.write({"start": True})
+    journal.keep(Kept(1, 2, 3, "here", b"\0\0\0\x0b", b"", lambda _id: None))
+    assert journal.read() == [{"start": True}]
+    journal.clear()
+    assert journal.read() == []
 
 
 def test_a_transaction_of_old_clients_request_by_request(broker: Broker) -> None:
