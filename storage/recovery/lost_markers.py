@@ -7,6 +7,7 @@ committed records along. What the `.txnindex` names was aborted; a transaction t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
@@ -25,6 +26,8 @@ _PRODUCER_AT = 43
 _MARKER = Struct(">qi9xh20xqh")  # base offset, length, attributes, producer id, epoch
 _MARKER_BITS = TRANSACTIONAL_BIT | CONTROL_BIT
 _FAR = 1 << 62
+
+_log = logging.getLogger(__name__)
 
 
 class Hole(NamedTuple):
@@ -67,6 +70,9 @@ class LostMarkers:
     ) -> None:
         self._fs = fs
         self._aborted = [*segment.aborted, *others]
+        self._others = others
+        self._bases = {one.base_offset for one in segments}
+        self._of_others = list[AbortedTxn]()  # entries of segments that are gone, whose markers this one gets
         self._segment = segment
         self._holes = holes
         slot = next(number for number, one in enumerate(segments) if one is segment)
@@ -88,6 +94,9 @@ class LostMarkers:
                 replay_batch(self._state, parse_header(marker), marker, self._timestamp)
             found.append(markers)
             at = hole.end
+        if self._of_others:
+            known = {entry.last_offset: entry for entry in (*self._of_others, *self._segment.aborted)}
+            self._segment.replace_aborted([known[offset] for offset in sorted(known)])
         return found
 
     def _headers(self, begin: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
@@ -118,21 +127,40 @@ class LostMarkers:
         opened = {producer_id: (epoch, first) for producer_id, epoch, first in self._state.open_transactions()}
         later = self._later(hole, {entry.producer_id for entry in aborted} | opened.keys())
         taken = {entry.last_offset for entry in aborted}
-        lost = []
+        lost, unknown = [], list[AbortedTxn]()
+        self._of_others += [entry for entry in aborted if entry in self._others]
+        commit = not self._index_is_lost(hole, resumed)
         for entry in aborted:
             claimed = _claim(self._segment, hole, entry.producer_id, resumed)
             epoch = self._epoch(entry.producer_id, claimed, later.get(entry.producer_id, ()))
             lost.append(_Lost(entry.last_offset, entry.producer_id, epoch, False))
         for producer_id, (_, first) in opened.items():
-            if any(entry.producer_id == producer_id for entry in aborted):
-                continue
+            named = min((entry.first_offset for entry in aborted if entry.producer_id == producer_id), default=_FAR)
+            if named <= first:
+                continue  # else it ended in front of that one
             claimed = _claim(self._segment, hole, producer_id, resumed)
             seen = later.get(producer_id, ())
-            offset = claimed.offset if claimed is not None and claimed.offset not in taken else _last_free(hole.first, behind, taken)
-            if offset is not None and (claimed is not None or self._ended(producer_id, first, hole.first, resumed, seen)):
+            offset = (
+                claimed.offset if claimed is not None and claimed.offset not in taken else _last_free(hole.first, min(behind, named), taken)
+            )
+            if offset is not None and (claimed is not None or named < _FAR or self._ended(producer_id, first, hole.first, resumed, seen)):
                 taken.add(offset)
-                lost.append(_Lost(offset, producer_id, self._epoch(producer_id, claimed, seen), True))
+                lost.append(_Lost(offset, producer_id, self._epoch(producer_id, claimed, seen), commit))
+                if not commit:
+                    unknown.append(AbortedTxn(producer_id, first, offset, offset + 1))
+        if unknown:
+            told = ",".join(str(entry.first_offset) for entry in unknown)
+            _log.error("how transactions ended is lost, they are aborted folder=%s first_offsets=%s", self._segment.folder, told)
+            self._of_others += unknown
         return sorted(lost)
+
+    def _index_is_lost(self, hole: Hole, resumed: int) -> bool:
+        """Segments of which nothing is left had aborted transactions, as the voucher for their indexes tells, but not which."""
+        if hole.end < self._segment.size or hole.position < hole.end:
+            return False
+        vouched = producer_snapshots.vouched(self._fs, self._segment.folder)
+        gone = [base for base in vouched if hole.first <= base < resumed and base not in self._bases]
+        return any(not any(base <= entry.last_offset for entry in self._others) for base in gone)
 
     def _later(self, hole: Hole, producer_ids: set[int]) -> dict[int, list[_Seen]]:
         """What these producers wrote into the segment behind the hole."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 from oncelog.protocol.records import iter_headers, iter_records
 from support.damage import Partition
+from support.damage_sweep import fill_sweep
 from support.txn_directory import OTHER, PLACE, TxnDirectory, fill
 
 pytestmark = [pytest.mark.unit, pytest.mark.uncovered]
@@ -370,3 +371,46 @@ def test_an_active_segment_gone_with_its_indexes(tmp_path: Path, outcomes: str, 
             assert served.values(committed=True) == shown
             assert served.log().last_stable_offset == served.log().log_end_offset
             assert len(served.values(committed=True, place=OTHER)) == outcomes.count("c")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, tuple[Path, Values, int]]:
+    """By whether it was stopped in order: four segments, in which transactions of both versions reach from one into the next."""
+    made = {}
+    for clean in (True, False):
+        filled = fill_sweep(tmp_path_factory.mktemp("swept") / "data")
+        committed = {value for value in filled.values(committed=False) if value[:1] in b"pci"}
+        filled.logs.chores.write_checkpoints(everything=True)
+        made[clean] = filled.data_dir, committed, filled.clock.now_ms
+        filled.close() if clean else filled.kill()
+        for journal in filled.data_dir.glob("oncelog.journal.*"):
+            journal.unlink()
+    return made
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "killed"])
+@pytest.mark.parametrize(
+    "gone", [(), (".index", ".timeindex"), (".txnindex",), (".index", ".timeindex", ".txnindex", ".snapshot")], ids=str
+)
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
+def test_a_segment_gone_with_more_or_less_beside_it(
+    swept: dict[bool, tuple[Path, Values, int]], tmp_path: Path, number: int, gone: tuple[str, ...], clean: bool
+) -> None:
+    """With its index of aborted transactions nothing else is lost; without it transactions that ended there are aborted, none is shown."""
+    path, committed, now_ms = swept[clean]
+    data_dir = Path(shutil.copytree(path, tmp_path / "data"))
+    place = Place(data_dir)
+    may_be_lost = place.all_of(number)
+    if ".txnindex" in gone and number:
+        may_be_lost |= place.all_of(number - 1)
+    log = place.file("log", number)
+    for suffix in (".log", *gone):
+        log.with_suffix(suffix).unlink(missing_ok=True)
+    for _ in range(2):
+        with contextlib.closing(TxnDirectory(data_dir, now_ms)) as served:
+            served.let_time_out()
+            for max_bytes in (700, 1 << 20):
+                seen = set(served.values(committed=True, max_bytes=max_bytes))
+                assert seen <= committed
+                assert committed - seen <= may_be_lost
+            assert served.log().last_stable_offset == served.log().log_end_offset
