@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from oncelog.coordinator.groups.classic.state import TRANSITIONS as GROUP_TRANSITIONS
 from oncelog.coordinator.groups.classic.state import ClassicGroupState, GroupEvent, GroupOutcome
+from oncelog.coordinator.groups.share.heartbeat import VERDICTS as HEARTBEATS
+from oncelog.coordinator.groups.share.heartbeat import Sender
 from oncelog.coordinator.groups.streams.reconcile import STEPS, Found
 from oncelog.coordinator.groups.streams.state import RULES, StreamsMemberState
 from oncelog.coordinator.share.state import VERDICTS, Asked, Standing, Writes
@@ -47,6 +49,13 @@ Generated from `groups/streams/reconcile.py`: how a member comes out of a heartb
 target it stays so. In UNKNOWN, which a later version wrote, a member that has tasks, or does not say, is 110.
 """
 
+_SHARE_GROUPS = """\
+# Heartbeats of a share group
+
+Generated from `groups/share/heartbeat.py`: the answer, by the member epoch that is sent and by whose it is. The group is Empty or Stable, by
+whether it has members. A member that joins with 0 a second time keeps its epoch. Codes: {codes}.
+"""
+
 _DEAD = TransactionState.DEAD
 _STATES: tuple[TransactionState, ...] = STORED_STATES
 
@@ -60,8 +69,17 @@ def render() -> str:
     parts += [_GROUPS.format(codes=listed), _group_table(), "\n## Chart\n", _group_chart()]
     share_codes = sorted({each.error for each in VERDICTS.values() if each.error})
     parts += [_SHARE.format(codes=", ".join(f"{code.value} {code.name}" for code in share_codes)), _share_table()]
+    heartbeat_codes = sorted({error for row in HEARTBEATS.values() for error in row.values() if error})
+    listed = ", ".join(f"{code.value} {code.name}" for code in heartbeat_codes)
+    parts += [_SHARE_GROUPS.format(codes=listed), _heartbeat_table()]
     parts += [_STREAMS, _streams_table(), _STREAMS_MEMBERS, _streams_member_table()]
     return "\n".join(parts)
+
+
+def _heartbeat_table() -> str:
+    head = ["member epoch", *(sender.value for sender in Sender)]
+    rows = [[how.value, *(str(row[sender].value) for sender in Sender)] for how, row in HEARTBEATS.items()]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]) + "\n"
 
 
 def _streams_table() -> str:

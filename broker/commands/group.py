@@ -1,4 +1,4 @@
-"""`oncelog group`: consumer and streams groups, their members, offsets and lag."""
+"""`oncelog group`: consumer, share and streams groups, their members, offsets and lag."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from oncelog.broker.commands.client.cluster import GROUP, Cluster, check
 from oncelog.broker.commands.client.numbers import MAX_INT32, Int64, SignedInt64, whole_number
 from oncelog.broker.commands.client.options import DEFAULT, Connection
 from oncelog.broker.commands.client.output import USAGE, done, fail, note, show, show_json
+from oncelog.broker.commands.client.share_groups import OFFSET_COLUMNS, alter_starts, share_group
 from oncelog.broker.commands.client.streams_groups import MEMBER_COLUMNS, streams_members
 from oncelog.broker.commands.topic import EARLIEST, LATEST, offsets
 from oncelog.broker.ending import shortened
@@ -20,7 +21,7 @@ from oncelog.protocol.errors import ErrorCode
 if TYPE_CHECKING:
     from oncelog.protocol import messages
 
-app = App(name="group", help="Consumer groups: list, describe, delete, reset-offsets.")
+app = App(name="group", help="Consumer, share and streams groups: list, describe, delete, reset-offsets.")
 Partition = tuple[str, int]
 NO_MEMBER_EPOCH = -1
 
@@ -48,7 +49,7 @@ def list_groups(*, state: str | None = None, connection: Connection = DEFAULT) -
 
 @app.command
 def describe(*groups: str, connection: Connection = DEFAULT) -> None:
-    """Show members, and of each partition the committed offset and how far it is behind."""
+    """Show members, and of each partition the committed offset and how far it is behind; of share groups where they begin."""
     if not groups:
         fail("name at least one group", USAGE)
     with connection.open() as cluster:
@@ -58,7 +59,8 @@ def describe(*groups: str, connection: Connection = DEFAULT) -> None:
         return
     for group in found:
         done(f"{group['group']}  {group['state']}", connection.format)
-        columns = ["topic", "partition", "committed", "end", "lag", "member"]
+        share = any("start" in row for row in group["offsets"])
+        columns = OFFSET_COLUMNS if share else ["topic", "partition", "committed", "end", "lag", "member"]
         show(group["offsets"], columns, connection.format, nothing="no committed offsets")
         if group["members"]:
             columns = MEMBER_COLUMNS if "tasks" in group["members"][0] else ["member", "client_id", "host", "partitions"]
@@ -93,7 +95,7 @@ def reset_offsets(
     execute: Annotated[bool, Parameter(negative=())] = False,
     connection: Connection = DEFAULT,
 ) -> None:
-    """Move a group's committed offsets; the group must have no members.
+    """Move a group's committed offsets, or where a share group begins; the group must have no members.
 
     Parameters
     ----------
@@ -110,7 +112,8 @@ def reset_offsets(
     if sum(targets) != 1:
         fail("give one of --to-earliest, --to-latest, --to-offset, --to-datetime, --shift-by", USAGE)
     with connection.open() as cluster:
-        committed = _committed(cluster, group)
+        share = share_group(cluster, group)
+        committed = _committed(cluster, group) if share is None else share.known()
         chosen = _chosen(cluster, topic) if topic else sorted(committed)
         if not chosen:
             fail(f"group {group} has committed nothing: name its topics with --topic")
@@ -123,7 +126,7 @@ def reset_offsets(
             wanted = first if to_earliest else last if to_latest else dict.fromkeys(chosen, to_offset or 0)
         new = {partition: min(max(wanted[partition], first[partition]), last[partition]) for partition in chosen}
         if execute:
-            _commit(cluster, group, new)
+            (_commit if share is None else alter_starts)(cluster, group, new)
     rows = [{"topic": t, "partition": p, "committed": committed.get((t, p)), "new": new[t, p]} for t, p in chosen]
     show(rows, ["topic", "partition", "committed", "new"], connection.format)
     if not execute:
@@ -153,6 +156,10 @@ def _group_row(group: messages.ListGroupsResponse.ListedGroup) -> dict[str, Any]
 
 
 def _description(cluster: Cluster, group: str) -> dict[str, Any]:
+    share = share_group(cluster, group)
+    if share is not None:
+        last = offsets(cluster, share.partitions(), LATEST) if share.partitions() else {}
+        return {"group": group, "state": share.state, "offsets": share.rows(last), "members": _shown(share.members)}
     state, members = _consumer_members(cluster, group) or streams_members(cluster, group) or _classic_members(cluster, group)
     committed = _committed(cluster, group)
     owners = {tuple(partition): member["member"] for member in members for partition in member["owned"]}
@@ -169,8 +176,11 @@ def _description(cluster: Cluster, group: str) -> dict[str, Any]:
         }
         for topic, number in partitions
     ]
-    shown = [{**{k: v for k, v in m.items() if k != "owned"}, "partitions": [f"{t}-{p}" for t, p in m["owned"]]} for m in members]
-    return {"group": group, "state": state, "offsets": rows, "members": shown}
+    return {"group": group, "state": state, "offsets": rows, "members": _shown(members)}
+
+
+def _shown(members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**{k: v for k, v in m.items() if k != "owned"}, "partitions": [f"{t}-{p}" for t, p in m["owned"]]} for m in members]
 
 
 def _consumer_members(cluster: Cluster, group: str) -> tuple[str, list[dict[str, Any]]] | None:

@@ -96,7 +96,25 @@ def after(*steps: Step) -> Step:
 def setting(**configs: str) -> Step:
     """The group of the case gets them."""
     named = {f"share.{name.replace('_', '.')}": value for name, value in configs.items()}
-    return lambda replay: configured(f"g-{replay.prefix}", named, replay)
+
+    def step(replay: ClientReplay) -> None:
+        group = f"g-{replay.prefix}"
+        configured(group, named, replay)
+        kind = messages.DescribeConfigsRequest.DescribeConfigsResource
+        asked = [kind(resource_type=GROUP, resource_name=group, configuration_keys=list(named))]
+
+        def known() -> bool:
+            (result,) = replay.ask(ApiKey.DESCRIBE_CONFIGS, 4, resources=asked).results
+            return {one.name: one.value for one in result.configs} == named
+
+        wait_until(known, 15.0, f"settings of {group}")
+
+    return step
+
+
+def lost(label: str) -> Step:
+    """A connection is closed."""
+    return lambda replay: replay.connections.pop(label).close()
 
 
 def learn_topics(replay: ClientReplay, at: int) -> None:
@@ -144,7 +162,7 @@ SETUP: Mapping[str, Setup] = {
     "O01": Setup(before={0: member("6ea1ccb5-cddf-447a-bee3-f2ed9beaad4c", "o01", auto_offset_reset="earliest")}),
     "O02": Setup(before={0: member("2519f140-d772-4ae3-b32f-0df145887445", "o02")}),
     "O04": Setup(before={0: member("157827d6-bb1a-4e2b-a819-3dd1c71be9ae", "o04", auto_offset_reset="earliest")}),
-    "O06": Setup(before={0: member("52792937-04e9-4c65-80fb-39582e7e299e", "o06", auto_offset_reset="earliest")}),
+    "O06": Setup(before={0: member("52792937-04e9-4c65-80fb-39582e7e299e", "o06", auto_offset_reset="earliest"), 3: lost("k")}),
     "P09": Setup(before={0: member("906699ea-c82e-45b6-b414-7e101c55d20f", "p09", auto_offset_reset="earliest")}),
     "P10": Setup(before={1: beating(0, 3)}),
     "F33": Setup(before={0: shared()}, ours_differs=_NEVER_LOADED),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import NamedTuple
 
 from oncelog.coordinator.groups.consumer.assignors import Assignment, Subscriber
@@ -45,6 +46,54 @@ class ShareAnswer(NamedTuple):
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
     assignment: Assignment | None = None
+
+
+class Sent(Enum):
+    """How the member epoch of a heartbeat stands to what is known."""
+
+    JOINS = "0"
+    CURRENT = "the member's"
+    PREVIOUS = "the one before"
+    GREATER = "a greater one"
+    SMALLER = "a smaller one"
+    LEAVES = "-1"
+
+
+class Sender(Enum):
+    """Whose heartbeat it is."""
+
+    MEMBER = "a member"
+    STRANGER = "nobody of the group"
+    NO_GROUP = "no such group"
+
+
+def _row(member: ErrorCode, stranger: ErrorCode, no_group: ErrorCode) -> dict[Sender, ErrorCode]:
+    return {Sender.MEMBER: member, Sender.STRANGER: stranger, Sender.NO_GROUP: no_group}
+
+
+VERDICTS: dict[Sent, dict[Sender, ErrorCode]] = {
+    Sent.JOINS: _row(_E.NONE, _E.NONE, _E.NONE),
+    Sent.CURRENT: _row(_E.NONE, _E.UNKNOWN_MEMBER_ID, _E.GROUP_ID_NOT_FOUND),
+    Sent.PREVIOUS: _row(_E.NONE, _E.UNKNOWN_MEMBER_ID, _E.GROUP_ID_NOT_FOUND),
+    Sent.GREATER: _row(_E.FENCED_MEMBER_EPOCH, _E.UNKNOWN_MEMBER_ID, _E.GROUP_ID_NOT_FOUND),
+    Sent.SMALLER: _row(_E.FENCED_MEMBER_EPOCH, _E.UNKNOWN_MEMBER_ID, _E.GROUP_ID_NOT_FOUND),
+    Sent.LEAVES: _row(_E.NONE, _E.UNKNOWN_MEMBER_ID, _E.GROUP_ID_NOT_FOUND),
+}
+
+
+def sent(epoch: int, member: ShareMember | None) -> Sent:
+    """A stranger's epoch counts as greater than its own, which is 0."""
+    known, previous = (member.epoch, member.previous_epoch) if member is not None else (0, 0)
+    if epoch in (0, LEAVE_EPOCH):
+        return Sent.JOINS if epoch == 0 else Sent.LEAVES
+    if epoch >= known:
+        return Sent.CURRENT if epoch == known else Sent.GREATER
+    return Sent.PREVIOUS if epoch == previous else Sent.SMALLER
+
+
+def makes_groups(request: ShareHeartbeat) -> bool:
+    """Is a group made for it?"""
+    return VERDICTS[sent(request.member_epoch, None)][Sender.NO_GROUP] is _E.NONE
 
 
 def check(request: ShareHeartbeat) -> None:
@@ -97,46 +146,34 @@ def heartbeat(draft: Draft, request: ShareHeartbeat, topics: Topics, limits: Sha
 
 
 def _member(group: ShareGroup, request: ShareHeartbeat, max_size: int) -> ShareMember:
-    """Who asks, as it was."""
+    """Who asks, as it was. Raises KafkaError 25, 81, 110."""
     member_id = request.member_id or ""
     member = group.members.get(member_id)
-    if request.member_epoch == 0:
-        if member is None and len(group.members) >= max_size:
-            text = f"The share group has reached its maximum capacity of {max_size} members."
-            raise KafkaError(_E.GROUP_MAX_SIZE_REACHED, text)
-        return member if member is not None else ShareMember(member_id)
-    member = _known(group, member_id)
-    _check_epoch(member, request.member_epoch)
-    return member
+    how = sent(request.member_epoch, member)
+    error = VERDICTS[how][Sender.MEMBER if member is not None else Sender.STRANGER]
+    if error is _E.UNKNOWN_MEMBER_ID:
+        raise KafkaError(error, f"Member {member_id} is not a member of group {group.group_id}.")
+    if error is not _E.NONE:
+        assert member is not None
+        raise KafkaError(error, _fenced(how, request.member_epoch, member))
+    if member is None and len(group.members) >= max_size:
+        text = f"The share group has reached its maximum capacity of {max_size} members."
+        raise KafkaError(_E.GROUP_MAX_SIZE_REACHED, text)
+    return member if member is not None else ShareMember(member_id)
 
 
-def _known(group: ShareGroup, member_id: str) -> ShareMember:
-    member = group.members.get(member_id)
-    if member is None:
-        raise KafkaError(_E.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
-    return member
-
-
-def _check_epoch(member: ShareMember, epoch: int) -> None:
-    """The member's epoch, or the one before when its last answer may have been lost."""
-    if epoch > member.epoch:
-        raise KafkaError(
-            _E.FENCED_MEMBER_EPOCH,
-            f"The share group member has a greater member epoch ({epoch}) than the one known by the group coordinator "
-            f"({member.epoch}). The member must abandon all its partitions and rejoin.",
-        )
-    if epoch not in (member.epoch, member.previous_epoch):
-        raise KafkaError(
-            _E.FENCED_MEMBER_EPOCH,
-            f"The share group member has a smaller member epoch ({epoch}) than the one known by the group coordinator "
-            f"({member.epoch}), and it does not match the previous member epoch ({member.previous_epoch}). "
-            "The member must abandon all its partitions and rejoin.",
-        )
+def _fenced(how: Sent, epoch: int, member: ShareMember) -> str:
+    word = "greater" if how is Sent.GREATER else "smaller"
+    before = "" if how is Sent.GREATER else f", and it does not match the previous member epoch ({member.previous_epoch})"
+    known = f"the one known by the group coordinator ({member.epoch}){before}"
+    return (
+        f"The share group member has a {word} member epoch ({epoch}) than {known}. The member must abandon all its partitions and rejoin."
+    )
 
 
 def leave(draft: Draft, request: ShareHeartbeat, topics: Topics) -> ShareAnswer:
     """For good. Raises KafkaError 25."""
-    member = _known(draft.group, request.member_id or "")
+    member = _member(draft.group, request, 0)
     remove(draft, [member.member_id], topics)
     return ShareAnswer(member.member_id, LEAVE_EPOCH)
 
@@ -214,6 +251,3 @@ def _initialize(draft: Draft, topics: Topics) -> None:
 
 def _is_settled(group: ShareGroup, topics: Topics) -> bool:
     return group.assignment_epoch == group.epoch and not group.initializing and not _has_unassigned(group, topics)
-
-
-__all__ = ["ShareAnswer", "ShareHeartbeat", "check", "good_member_id", "heartbeat", "leave", "remove"]

@@ -84,7 +84,7 @@ class ShareGroupService:
             group_id,
             lambda draft, now_ms: heartbeat.heartbeat(draft, request, self._topics, limits, self._config.max_size, now_ms),
             noun="Share group",
-            create=request.member_epoch == 0,
+            create=heartbeat.makes_groups(request),
         )
         self._sessions.heard(group_id, request.member_id or "", limits.session_timeout_ms)
         self._initializing.ask(group_id)
