@@ -52,8 +52,8 @@ target it stays so. In UNKNOWN, which a later version wrote, a member that has t
 _SHARE_GROUPS = """\
 # Heartbeats of a share group
 
-Generated from `groups/share/heartbeat.py`: the answer, by the member epoch that is sent and by whose it is. The group is Empty or Stable, by
-whether it has members. A member that joins with 0 a second time keeps its epoch. Codes: {codes}.
+Generated from `groups/share/heartbeat.py`: the answer, by the member epoch that is sent and by whose it is. The group is Empty or Stable,
+by whether it has members. A member that joins with 0 a second time keeps its epoch. Codes: {codes}.
 """
 
 _DEAD = TransactionState.DEAD
