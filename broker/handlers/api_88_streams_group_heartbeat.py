@@ -39,7 +39,7 @@ _Pairs = list[_Request.Topology.Subtopology.TopicInfo.KeyValue] | list[_Request.
 
 
 @api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0)
-def handle(req: _Request, ctx: RequestContext) -> Reply[_Response]:
+def handle(req: messages.StreamsGroupHeartbeatRequest, ctx: RequestContext) -> Reply[messages.StreamsGroupHeartbeatResponse]:
     """Join, stay or leave."""
     if not ctx.broker.config.group.group_streams_enabled:
         return _refusal(ErrorCode.UNSUPPORTED_VERSION, None)

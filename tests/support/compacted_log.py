@@ -75,7 +75,7 @@ class FakeLog:
         return self.put(build_batch([(time, key.encode(), None if value is None else value.encode()) for key, value in pairs], **fields))
 
     def abort(self, producer_id: int, first_offset: int, epoch: int = 0) -> int:
-        marker = self.put(end_transaction_marker(producer_id, epoch, False, 0, T0))
+        marker = self.put(bytearray(end_transaction_marker(producer_id, epoch, False, 0, T0)))
         self.segments.active.append_aborted(AbortedTxn(producer_id, first_offset, marker, marker + 1))
         return marker
 

@@ -18,6 +18,7 @@ COMMANDS = (
     "acl",
     "txn",
     "fault",
+    "console",
     "doctor",
     "journal",
     "verify",

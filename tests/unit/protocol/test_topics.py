@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from oncelog.broker.topics.metadata_cache import NOT_REQUESTED, MetadataCache
-from oncelog.coordinator.groups.consumer.draft import metadata_hash
+from oncelog.coordinator.groups.consumer.draft import Draft, metadata_hash
 from oncelog.coordinator.groups.consumer.state import ConsumerGroup, ConsumerMember
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -65,7 +65,9 @@ def test_partitions_are_there_by_the_image() -> None:
 
 
 def test_groups_notice_another_image() -> None:
-    group = ConsumerGroup("g", members={"m": ConsumerMember("m", topic_names=("t",))})
+    draft = Draft(ConsumerGroup("g"))
+    draft.put_member(ConsumerMember("m", topic_names=("t",)))
+    group = draft.group
     assert metadata_hash(group, Image(2, 1)) == metadata_hash(group, Image(2, 9)) != metadata_hash(group, Image(3, 9))
 
 

@@ -42,7 +42,7 @@ def test_aborted_data_supersedes_nothing_when_its_marker_stands_behind_the_range
 
 def test_a_committed_transaction_keeps_its_marker_while_it_has_data(log: FakeLog) -> None:
     log.write([("a", "1")], producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
-    log.put(end_transaction_marker(5, 0, True, 0, T0))
+    log.put(bytearray(end_transaction_marker(5, 0, True, 0, T0)))
     log.roll()
     log.clean(now_ms=T0)
     log.write([("z", "1")])
