@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from oncelog.broker.auth.sasl import SaslState
     from oncelog.broker.auth.scram import ScramCredentials
     from oncelog.broker.fetching.sessions import FetchSessions
+    from oncelog.broker.net.causes import Causes
     from oncelog.broker.net.turns import Turns
     from oncelog.broker.settings.broker import BrokerConfig
     from oncelog.broker.settings.client_quotas import ClientQuotas
@@ -66,6 +67,7 @@ class BrokerContext:
     __slots__ = (
         "apis",
         "authorizer",
+        "causes",
         "client_quotas",
         "cluster_id",
         "config",
@@ -85,6 +87,7 @@ class BrokerContext:
         "turns",
     )
 
+    causes: Causes
     env: Env
     config: BrokerConfig
     logs: LogManager

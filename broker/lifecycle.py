@@ -16,6 +16,7 @@ from oncelog.broker.context import BrokerContext
 from oncelog.broker.fetching.sessions import FetchSessions
 from oncelog.broker.net.answer_stream import UnreadAnswers
 from oncelog.broker.net.backlog import Backlog
+from oncelog.broker.net.causes import Causes
 from oncelog.broker.net.connection_quotas import ConnectionQuotas, resolved
 from oncelog.broker.net.dispatch import ApiRegistry
 from oncelog.broker.net.listener import RECEIVE_BUFFER_BYTES, Listener
@@ -142,6 +143,9 @@ class Broker:
         )
         context.transactions.on_offsets_marker(context.groups.replay_marker)
         context.persister.start()
+        context.causes = Causes()
+        context.groups.on_rebalance = context.causes.rebalanced
+        context.transactions.on_fenced = context.causes.fenced
         context.groups.start()
         context.transactions.start()
         context.transactions.verifies_partitions = context.dynamic_configs.txn_config().partition_verification_enable

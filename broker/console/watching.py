@@ -10,6 +10,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from oncelog.broker.console.fencings import FencingJournal
 from oncelog.broker.console.life import event
 from oncelog.broker.console.model import NOBODY, Owner
 from oncelog.broker.journal.entries import TopicName, answered, asked, is_written
@@ -54,10 +55,12 @@ class Watching:
         self._kept_bytes = 0
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._topic_name: TopicName = str
+        self._journal = FencingJournal()
 
     def around(self, handler: Handles, context: BrokerContext) -> WatchedHandler:
         """What answers as `handler` does, and is watched."""
         self._topic_name = context.topic_name
+        context.causes.listener = lambda cause: self._journal.add(cause, context.env.clock.time_ms())
         return WatchedHandler(handler, self)
 
     # -- seeing
@@ -97,13 +100,15 @@ class Watching:
             read = _read(kept, self._topic_name)
             if read is not None and read["transactional_id"] == transactional_id:
                 found += _events(read)
-        return found
+        return found + self._journal.events_of(transactional_id)
 
     def rebalances_of(self, group_id: str) -> Sequence[Mapping[str, Any]]:
-        return ()
+        """The newest first."""
+        return self._journal.rebalances_of(group_id)
 
     def fencings(self) -> Sequence[Mapping[str, Any]]:
-        return ()
+        """Rows as API.md has them, the newest first."""
+        return self._journal.rows()
 
     def lint(self) -> Sequence[Mapping[str, Any]]:
         return ()

@@ -40,6 +40,13 @@ class ErrorCounts:
                 self._count(key, each, below)
 
 
+def codes_in(answer: Any) -> set[int]:
+    """Every error code within a message."""
+    counts = ErrorCounts()
+    counts.of(0, answer)
+    return {code for _key, code in counts.by} if counts.by else set()
+
+
 _plans: dict[type, _Plan] = {}  # of answers that were given
 
 

@@ -12,6 +12,7 @@ from oncelog.broker.answers import later, then
 from oncelog.broker.auth.tokens import take_bare_token
 from oncelog.broker.context import BrokerContext, RequestContext
 from oncelog.broker.net.answer_stream import Pieces, Sent
+from oncelog.broker.net.causes import call
 from oncelog.broker.net.connection import Connection
 from oncelog.broker.net.dispatch import Answer, Api, ApiRegistry, CloseConnection, StraightWay
 from oncelog.broker.net.error_counts import ErrorCounts
@@ -95,7 +96,7 @@ class RequestHandler:
         split = split_of(api, ctx.api_version, body)
         if split is not None:
             return handled_in_turns(api, split, body, ctx)
-        return api.handle(_codec()[0](api.key, ctx.api_version, body) if ctx.api_version >= 0 else None, ctx)
+        return call(api, _codec()[0](api.key, ctx.api_version, body) if ctx.api_version >= 0 else None, ctx)
 
     def _out_of_order(self, sasl: SaslState, header: tuple[int, int, int], body: memoryview, connection: Connection) -> Deferred[Pieces]:
         """What SASL does not allow now ends the connection, while tokens are awaited behind an answer of error 34."""

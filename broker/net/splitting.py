@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from oncelog.broker.answers import holding_back
+from oncelog.broker.net.causes import call
 from oncelog.broker.net.dispatch import CloseConnection
 from oncelog.coordinator.deferred import Deferred
 from oncelog.protocol import messages
@@ -110,7 +111,7 @@ def handled_in_turns(api: Api, split: Split, body: memoryview, ctx: RequestConte
     request, rows = _decoded(api, split, body, ctx)
     assert api.handle is not None
     if len(rows) <= split.entries:
-        return api.handle(request, ctx)
+        return call(api, request, ctx)
     return holding_back(ctx.broker.turns.go_on(_handled(api, split, request, _portions(rows, split.entries), ctx), None))
 
 

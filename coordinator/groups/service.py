@@ -15,7 +15,7 @@ from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.groups.classic.join import JoinGroup
 from oncelog.coordinator.groups.classic.join import refuse as refuse_join
 from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember, SyncGroup
-from oncelog.coordinator.groups.classic.service import ClassicGroupService
+from oncelog.coordinator.groups.classic.service import ClassicGroupService, OnRebalance
 from oncelog.coordinator.groups.classic.state import ClassicGroup, JoinGroupResult, SyncGroupResult
 from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.group_type import GroupType, GroupWing, HeartbeatGroup
@@ -63,6 +63,8 @@ class GroupService:
         self.listing = GroupListing(self.runtime)
         self.removal = GroupRemoval(self.runtime, config, self._wing, self._forget)
         self._classic = ClassicGroupService(self.runtime, config)
+        self.on_rebalance: OnRebalance | None = None
+        self._classic.on_rebalance = self._rebalanced
         self._env = env
         self._topics = logs.topics
 
@@ -75,6 +77,7 @@ class GroupService:
 
         made = ConsumerGroupService(self.runtime, self.config, self._topics, self._dissolve, self._classic.revive)
         made.overrides = lambda group_id: self.overrides(group_id)
+        made.on_rebalance = self._rebalanced
         made.start()
         return made
 
@@ -267,3 +270,7 @@ class GroupService:
         for name in _WINGS.values():
             if name in self.__dict__:
                 getattr(self, name).forget(group_id)
+
+    def _rebalanced(self, group_id: str, epoch: int, member_id: str, client_id: str | None, client_host: str | None, why: str) -> None:
+        if self.on_rebalance is not None:
+            self.on_rebalance(group_id, epoch, member_id, client_id, client_host, why)

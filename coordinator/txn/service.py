@@ -50,6 +50,7 @@ class TxnService:
         self.runtime: CoordinatorRuntime[TxnShard] = CoordinatorRuntime(
             env, logs, TRANSACTION_STATE, config.state_log_num_partitions, config.topic_configs(), TxnShard, base_sequence=-1
         )
+        self.on_fenced: Callable[[Fenced, int | None], None] | None = None  # with the epoch that the id is at now
         self._env = env
         self._logs = logs
         self._ids = producer_ids
@@ -371,6 +372,9 @@ class TxnService:
             fenced.why,
             fenced.by,
         )
+        if self.on_fenced is not None:
+            txn = self.runtime.shard_of(fenced.transactional_id).get(fenced.transactional_id)
+            self.on_fenced(fenced, None if txn is None else txn.client_epoch)
 
 
 def _nobody_asked(_error: ErrorCode) -> None:

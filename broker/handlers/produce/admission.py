@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from oncelog.broker.handlers.produce.batch_checks import TRANSACTIONAL
 from oncelog.broker.handlers.produce.partition import Part, refuse_all
 from oncelog.coordinator.runtime import LogPosition
+from oncelog.coordinator.txn.causes import Asked
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.hot import ProduceRequest
 from oncelog.protocol.names import TopicPartition
@@ -46,7 +47,14 @@ def admit(request: ProduceRequest, parts: list[Part], ctx: RequestContext) -> li
     for part, code in zip(asked, codes, strict=True):
         part.verified = code is ErrorCode.NONE
         if not part.verified:
-            part.refuse(_downgraded(code, ctx.api_version))
+            request_of_it = Asked(
+                api="Produce",
+                transactional_id=request.transactional_id or "",
+                producer_id=header.producer_id,
+                producer_epoch=header.producer_epoch,
+                place=f"{part.topic}-{part.index}",
+            )
+            part.refuse(_downgraded(code, ctx.api_version), ctx.broker.causes.why_transactional(ctx.broker, code, request_of_it))
     return [position] if position is not None else []
 
 

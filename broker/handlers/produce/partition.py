@@ -17,6 +17,13 @@ _WITHOUT_LOG_START = {
     ErrorCode.RECORD_LIST_TOO_LARGE,
     ErrorCode.KAFKA_STORAGE_ERROR,
 }
+# what a user has to know to find the cause; Apache Kafka leaves it out of all but the first
+_WITH_MESSAGE = {
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_TXN_STATE,
+}
 
 
 PLAIN_BYTES = 32 << 10  # of a request: so much that is checked and appended within a turn, whatever it is
@@ -89,5 +96,5 @@ def refused(index: int, log: Log, error: KafkaError) -> PartitionProduceResponse
             index, error.code, log_start_offset=log.log_start_offset, record_errors=errors, error_message=error.message
         )
     log_start = -1 if error.code in _WITHOUT_LOG_START else log.log_start_offset
-    message = error.message if error.code is ErrorCode.KAFKA_STORAGE_ERROR else None
+    message = error.message if error.code in _WITH_MESSAGE else None
     return PartitionProduceResponse(index, error.code, log_start_offset=log_start, error_message=message)

@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from oncelog.coordinator.deferred import Deferred, Reply
 from oncelog.coordinator.groups.classic.join import JoinGroup, join
 from oncelog.coordinator.groups.classic.rebalance import expire, fail_assignment, prepare, touch
 from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember, SyncGroup, heartbeat, leave, sync
-from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState, JoinAnswer, JoinGroupResult, SyncGroupResult
+from oncelog.coordinator.groups.classic.state import (
+    ClassicGroup,
+    ClassicGroupState,
+    ClassicMember,
+    JoinAnswer,
+    JoinGroupResult,
+    SyncGroupResult,
+)
 from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.shard import GroupShard, group_record
 from oncelog.coordinator.result import Result
@@ -27,6 +34,7 @@ _log = logging.getLogger(__name__)
 _E = ErrorCode
 ANSWERS_A_TURN = 200  # of a group, when its members have waited for each other: each costs the loop some 30 us until it is sent
 _Told = tuple[Deferred[Any], JoinGroupResult | SyncGroupResult]
+OnRebalance: TypeAlias = Callable[[str, int, str, str | None, str | None, str], None]  # group, epoch, member, its client and host, why
 
 
 class ClassicGroupService:
@@ -38,6 +46,7 @@ class ClassicGroupService:
         self._joins: dict[tuple[str, str], deque[Deferred[JoinGroupResult]]] = {}
         self._syncs: dict[tuple[str, str], deque[Deferred[SyncGroupResult]]] = {}
         self._timers: dict[str, Timer] = {}
+        self.on_rebalance: OnRebalance | None = None
 
     def start(self) -> None:
         """Loading is done."""
@@ -52,7 +61,10 @@ class ClassicGroupService:
 
     def join(self, group: ClassicGroup, request: JoinGroup) -> Reply[JoinGroupResult]:
         """Become a member, or join the next generation."""
+        before, was_member = _generation(group), request.member_id in group.members
         result = join(group, request, self._config, self._runtime.now_ms())
+        member_id = request.member_id or request.new_member_id
+        self._tell_rebalance(group, before, member_id, request.client_id, request.client_host, _join_reason(member_id, again=was_member))
         if result is not None:
             position = self._settle(group)
             return self._runtime.reply_when_durable(result, position, lambda code: JoinGroupResult(code, result.member_id))
@@ -80,7 +92,9 @@ class ClassicGroupService:
 
     def leave(self, group: ClassicGroup, members: list[LeavingMember]) -> list[ErrorCode]:
         """One verdict a member."""
+        before, there = _generation(group), dict(group.members)
         verdicts = leave(group, members, self._runtime.now_ms())
+        self._tell_gone(group, before, there, "left")
         self._settle(group)
         return verdicts
 
@@ -176,8 +190,34 @@ class ClassicGroupService:
         self._timers[group.group_id] = self._runtime.schedule(deadline, lambda now_ms: self._expire(group, int(now_ms)))
 
     def _expire(self, group: ClassicGroup, now_ms: int) -> None:
-        before = set(group.members)
+        before, there = _generation(group), dict(group.members)
         expire(group, now_ms)
-        for member_id in before - set(group.members):
+        for member_id in set(there) - set(group.members):
             _log.info("member removed, it was silent too long group=%s member=%s", group.group_id, member_id)
+        self._tell_gone(group, before, there, "was silent for longer than its session or rebalance timeout")
         self._settle(group)
+
+    # -- what becomes of it
+
+    def _tell_gone(self, group: ClassicGroup, before: tuple[int, bool], there: Mapping[str, ClassicMember], how: str) -> None:
+        for member_id in set(there) - set(group.members):
+            gone = there[member_id]
+            self._tell_rebalance(group, before, member_id, gone.client_id, gone.client_host, f"member {member_id} {how}")
+
+    def _tell_rebalance(
+        self, group: ClassicGroup, before: tuple[int, bool], member_id: str, client_id: str, client_host: str, why: str
+    ) -> None:
+        if self.on_rebalance is not None and not before[1] and _generation(group) != before:
+            following = group.generation_id + (group.state is ClassicGroupState.PREPARING_REBALANCE)
+            self.on_rebalance(group.group_id, following, member_id, client_id, client_host, why)
+
+
+def _generation(group: ClassicGroup) -> tuple[int, bool]:
+    """Another one, or one that its members are called to: a rebalance has begun between the two."""
+    return group.generation_id, group.state is ClassicGroupState.PREPARING_REBALANCE
+
+
+def _join_reason(member_id: str, *, again: bool) -> str:
+    if again:
+        return f"member {member_id} joined again, with other topics or protocols, or as the leader that wants to assign anew"
+    return f"member {member_id} joined"

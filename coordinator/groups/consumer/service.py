@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 from oncelog.coordinator.deferred import Reply
 from oncelog.coordinator.groups.classic.join import JoinGroup
 from oncelog.coordinator.groups.classic.requests import Heartbeat, LeavingMember, SyncGroup
+from oncelog.coordinator.groups.classic.service import OnRebalance
 from oncelog.coordinator.groups.classic.state import ClassicGroup, ClassicGroupState, JoinGroupResult, SyncGroupResult
 from oncelog.coordinator.groups.config import GroupConfig
 from oncelog.coordinator.groups.consumer import classic_members, heartbeat, regex
@@ -71,6 +72,7 @@ class ConsumerGroupService:
         self._topics = topics
         self._dissolve = dissolve
         self._revive = revive
+        self.on_rebalance: OnRebalance | None = None
         self._deadlines: dict[str, dict[str, _Deadlines]] = {}
         self._timers: dict[str, Timer] = {}
         self._looked_up: dict[str, tuple[int, int]] = {}  # group -> topics' generation and time of the last resolution
@@ -239,6 +241,8 @@ class ConsumerGroupService:
                 return Result(answer, self._downgrade(shard, draft.group, downgraded, now_ms))
             return Result(answer, tuple(draft.records))
 
+        before = self.find(group_id)
+        epoch, was_member = (0, False) if before is None else (before.epoch, member_id in before.members)
         written = self._runtime.write(group_id, decision)
         for classic in upgraded:
             self._dissolve(classic)
@@ -248,6 +252,10 @@ class ConsumerGroupService:
         group = self.find(group_id)
         if group is not None and written.changed:
             self._prune(group)
+            if group.epoch != epoch and self.on_rebalance is not None:
+                member = group.members.get(member_id or "")
+                client_id, host = (None, None) if member is None else (member.client_id, member.client_host)
+                self.on_rebalance(group_id, group.epoch, member_id or "", client_id, host, _reason(member_id, was_member=was_member))
         if group is not None and member_id in group.members:
             assert member_id is not None
             self._watch_rebalance(group, group.members[member_id], self._touch(group, member_id, self._runtime.now_ms()))
@@ -375,3 +383,11 @@ class ConsumerGroupService:
 
 
 __all__ = ["ConsumerGroupService", "ConsumerGroupState", "DescribedConsumerGroup"]
+
+
+def _reason(member_id: str | None, *, was_member: bool) -> str:
+    if member_id is None:
+        return "a member left, was removed, or was silent for longer than its session or rebalance timeout"
+    if not was_member:
+        return f"member {member_id} joined"
+    return f"the subscription of member {member_id} changed, or the topics that it matches"
