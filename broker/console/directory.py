@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from oncelog.broker.console.folder import Walked, walk
+from oncelog.broker.console.lint_logs import look
+from oncelog.broker.console.lint_rules import Findings
 from oncelog.broker.console.model import (
     Facts,
     Group,
@@ -48,6 +50,7 @@ class DirectorySource:
         self._meta = meta
         self._problems = [each.damage for each in walked.values() if each.damage is not None]
         self._txn_partitions = 1 + max((place.partition for place in walked if place.topic == TRANSACTION_STATE), default=-1)
+        self._findings: Findings | None = None
         self._transactions: list[Transaction] = []
         self._groups: list[Group] = []
         for place in sorted(walked):
@@ -145,7 +148,11 @@ class DirectorySource:
         return ()
 
     async def lint(self) -> Sequence[Mapping[str, Any]]:
-        return ()
+        """Looked for once: nothing changes."""
+        if self._findings is None:
+            self._findings = Findings()
+            await look(self, self._findings)
+        return self._findings.rows()
 
     async def close(self) -> None:
         """Its files are closed with their mappings."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
+from oncelog.broker.console.lint_logs import look
+from oncelog.broker.console.lint_requests import RequestLint
+from oncelog.broker.console.lint_rules import Findings
 from oncelog.broker.console.model import (
     Facts,
     Group,
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 
 _TURN = 250  # of partitions, transactional ids or groups: a millisecond or two
 _LOOKED_AT = 1000  # partitions looked at anew each time: all of ten thousand in ten seconds
+_SAMPLES, _SAMPLES_A_TURN = 200, 50  # requests that the linter reads at once
+_LINT_EVERY_MS = 10_000
 _ADMINISTRATOR = "the inspector"
 
 
@@ -49,6 +55,9 @@ class EmbeddedSource:
         self._behind_since: dict[TopicPartition, int] = {}
         self._next_look = 0
         self._looked_at: Broker | None = None
+        self._findings = Findings()
+        self._request_lint = RequestLint(self._findings, self._has_members, self._is_transactional)
+        self._next_lint_ms = 0.0
 
     @property
     def _broker(self) -> Broker:
@@ -240,7 +249,35 @@ class EmbeddedSource:
         return self._watching.fencings()
 
     async def lint(self) -> Sequence[Mapping[str, Any]]:
-        return self._watching.lint()
+        """What came since the last time, some of it at once; the logs are looked at now and then."""
+        for count, (time_ms, host, frame) in enumerate(self._watching.samples(_SAMPLES), 1):
+            self._request_lint.observe(time_ms, host, frame)
+            if count % _SAMPLES_A_TURN == 0:
+                await asyncio.sleep(0)
+        now = self._broker.env.clock.monotonic_ms()
+        if now >= self._next_lint_ms:
+            self._next_lint_ms = now + _LINT_EVERY_MS
+            await look(self, self._findings)
+        return self._findings.rows()
+
+    def _has_members(self, group_id: str) -> bool:
+        shard = self._broker.context.groups.runtime.shard_of(group_id)
+        group, consumer = shard.groups.get(group_id), shard.consumer_groups.get(group_id)
+        return bool(group is not None and group.members) or bool(consumer is not None and consumer.members)
+
+    def _is_transactional(self, topic: uuid.UUID | str) -> str | None:
+        """The topic's name, if a marker ever ended a transaction there or one is open."""
+        logs = self._broker.logs
+        found = logs.topics.get(topic) if isinstance(topic, str) else logs.topics.by_id(topic)
+        if found is None:
+            return None
+        for number in range(found.partitions):
+            log = logs.log(TopicPartition(found.name, number))
+            if log is not None and any(
+                each.coordinator_epoch >= 0 or each.current_txn_first_offset is not None for each in log.producers()
+            ):
+                return found.name
+        return None
 
     async def close(self) -> None:
         """It is the broker's."""

@@ -32,10 +32,14 @@ KEPT_REQUESTS = 10_000
 KEPT_BYTES = 16 << 20
 MOST_FRAME_BYTES = 8 << 10  # of a request that is kept
 KEPT_OWNERS = 100_000
-WATCHED = frozenset(
+_SHORTEST = 4  # key and version
+_SAMPLED = frozenset({ApiKey.FETCH, ApiKey.OFFSET_COMMIT})
+KEPT_SAMPLES, KEPT_READERS = 1_000, 10_000
+_KEPT_APIS = frozenset(
     {ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT, ApiKey.END_TXN}
 )
-_INIT = int(ApiKey.INIT_PRODUCER_ID)
+WATCHED = _KEPT_APIS | _SAMPLED  # all others need not come past
+_INIT, _OFFSET_COMMIT = int(ApiKey.INIT_PRODUCER_ID), int(ApiKey.OFFSET_COMMIT)
 
 
 class Kept(NamedTuple):
@@ -55,6 +59,8 @@ class Watching:
         self._kept_bytes = 0
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._topic_name: TopicName = str
+        self._samples: deque[tuple[int, str, bytes]] = deque(maxlen=KEPT_SAMPLES)
+        self._readers: set[str] = set()
         self._journal = FencingJournal()
 
     def around(self, handler: Handles, context: BrokerContext) -> WatchedHandler:
@@ -68,12 +74,26 @@ class Watching:
     def saw(self, time_ms: int, client_host: str, frame: bytes, answer: bytes) -> None:
         """A request of those that are watched was answered."""
         self._kept.append(Kept(time_ms, client_host, frame, answer))
+        self._samples.append((time_ms, client_host, frame))
         self._kept_bytes += len(frame) + len(answer)
         while len(self._kept) > KEPT_REQUESTS or self._kept_bytes > KEPT_BYTES:
             oldest = self._kept.popleft()
             self._kept_bytes -= len(oldest.frame) + len(oldest.answer)
         if frame[1] == _INIT:
             self._saw_owner(frame, client_host, answer)
+
+    def sample(self, time_ms: int, client_host: str, frame: memoryview) -> None:
+        """A request that only a linter wants, whatever is answered."""
+        self._samples.append((time_ms, client_host, bytes(frame)))
+
+    def is_new_reader(self, connection: str) -> bool:
+        """The first Fetch of a connection names its topics and how it reads; the others are not looked at."""
+        if connection in self._readers:
+            return False
+        if len(self._readers) >= KEPT_READERS:
+            self._readers.clear()
+        self._readers.add(connection)
+        return True
 
     def _saw_owner(self, frame: bytes, client_host: str, answer: bytes) -> None:
         read = _read(Kept(0, client_host, frame, answer), self._topic_name)
@@ -110,8 +130,9 @@ class Watching:
         """Rows as API.md has them, the newest first."""
         return self._journal.rows()
 
-    def lint(self) -> Sequence[Mapping[str, Any]]:
-        return ()
+    def samples(self, most: int) -> list[tuple[int, str, bytes]]:
+        """(time, host, frame) of requests that a linter has not seen yet, the oldest `most`; they are its from now on."""
+        return [self._samples.popleft() for _ in range(min(most, len(self._samples)))]
 
 
 class WatchedHandler:
@@ -127,7 +148,14 @@ class WatchedHandler:
         self._handler.log_failure(connection, error)
 
     def handle(self, frame: memoryview, connection: Connection) -> Reply[Sent]:
-        if len(frame) < 4 or frame[1] not in WATCHED or len(frame) > MOST_FRAME_BYTES or frame[0] or (sasl_wants(connection)):
+        if len(frame) < _SHORTEST or frame[0] or len(frame) > MOST_FRAME_BYTES:
+            return self._handle(frame, connection)
+        key = frame[1]
+        if key in _SAMPLED:
+            if (key == _OFFSET_COMMIT or self._watching.is_new_reader(connection.client_name)) and not sasl_wants(connection):
+                self._watching.sample(self.clock.time_ms(), connection.client_host, frame)
+            return self._handle(frame, connection)
+        if key not in _KEPT_APIS or sasl_wants(connection):
             return self._handle(frame, connection)
         kept = bytes(frame)  # the receive buffer is used again
         time_ms, host = self.clock.time_ms(), connection.client_host

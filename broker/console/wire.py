@@ -16,6 +16,8 @@ from oncelog.broker.commands.client.cluster import Cluster
 from oncelog.broker.commands.client.wire import ConnectFailure
 from oncelog.broker.console import asking, asking_groups
 from oncelog.broker.console.asking import Leaders
+from oncelog.broker.console.lint_logs import look
+from oncelog.broker.console.lint_rules import Findings
 from oncelog.broker.console.model import (
     Facts,
     Group,
@@ -55,6 +57,7 @@ class WireSource:
         self._running: dict[str, asyncio.Task[Any]] = {}
         self._behind_since: dict[TopicPartition, int] = {}
         self._problem: str | None = None
+        self._findings = Findings()
 
     @property
     def bootstrap(self) -> str:
@@ -235,7 +238,11 @@ class WireSource:
         return ()
 
     async def lint(self) -> Sequence[Mapping[str, Any]]:
-        return ()
+        return await self._kept_for("lint", ALL_SECONDS, self._look_for_mistakes)
+
+    async def _look_for_mistakes(self) -> Sequence[Mapping[str, Any]]:
+        await look(self, self._findings)
+        return self._findings.rows()
 
     async def close(self) -> None:
         """No question is under way when this returns."""

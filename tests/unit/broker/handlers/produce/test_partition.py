@@ -62,9 +62,9 @@ def test_batches_are_copied_out_of_the_receive_buffer() -> None:
         (ErrorCode.MESSAGE_TOO_LARGE, -1, None),
         (ErrorCode.RECORD_LIST_TOO_LARGE, -1, None),
         (ErrorCode.KAFKA_STORAGE_ERROR, -1, "text"),
-        (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 7, None),
+        (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 7, "text"),
         (ErrorCode.INVALID_TIMESTAMP, 7, None),
-        (ErrorCode.INVALID_PRODUCER_EPOCH, 7, None),
+        (ErrorCode.INVALID_PRODUCER_EPOCH, 7, "text"),
     ],
 )
 def test_what_a_log_did_not_take(code: ErrorCode, log_start: int, message: str | None) -> None:
