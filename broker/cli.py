@@ -32,6 +32,7 @@ for _name, _target, _help in (
     ("txn", "txn:app", "Transactions: list, describe, producers, hanging, abort."),
     ("fault", "fault:app", "Failures on demand, by a broker's control port: add, list, release, remove."),
     ("console", "console:console", "The exactly-once inspector on a page: of any Kafka, or of a data directory."),
+    ("lab", "lab:app", "What goes wrong with exactly-once, replayed and shown: late-end-txn."),
     ("lint", "lint:lint", "Name mistakes of clients in transactions and groups, on any Kafka."),
     ("doctor", "doctor:doctor", "Say why a client cannot reach a broker."),
     ("journal", "journal:app", "What serve --journal wrote: show, check."),

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from oncelog.broker.fetching.sessions import FetchSessions
+from oncelog.broker.net.causes import Causes
 from oncelog.broker.net.dispatch import ApiRegistry
 from oncelog.broker.net.error_counts import ErrorCounts
 from oncelog.broker.net.requests import RequestHandler
@@ -28,6 +29,7 @@ class Broker:
             env=kit.env, logs=kit.manager, authorizer=None, turns=None, fetch_sessions=FetchSessions(5, kit.env.random)
         )
         self.parts.errors = ErrorCounts()
+        self.parts.causes = Causes()
         self.parts.config = SimpleNamespace(server=SimpleNamespace(fetch_max_bytes=5000))
         self.handler = RequestHandler(self.parts, ApiRegistry())  # type: ignore[arg-type]
         self.straight = straight

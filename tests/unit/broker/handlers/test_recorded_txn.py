@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from oncelog.broker.context import RequestContext
+from oncelog.broker.net.causes import Causes
 from oncelog.broker.net.error_counts import ErrorCounts
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -107,7 +108,9 @@ def test_recorded_case(case: dict[str, Any]) -> None:
 
 def _handle(bench: Bench, key: int, version: int, request: Any) -> Any:
     groups = SimpleNamespace(partition_for=lambda group: partition_for(group, 50))
-    broker = SimpleNamespace(transactions=bench.service, logs=bench.logs, groups=groups, authorizer=None, errors=ErrorCounts())
+    broker = SimpleNamespace(
+        transactions=bench.service, logs=bench.logs, groups=groups, authorizer=None, errors=ErrorCounts(), causes=Causes()
+    )
     connection = SimpleNamespace(principal="User:ANONYMOUS", client_host="127.0.0.1")
     ctx = RequestContext(cast(Any, broker), cast(Any, connection), version, "test", bench.clock.now_ms)
     return importlib.import_module(f"oncelog.broker.handlers.{HANDLERS[key]}").handle(request, ctx)

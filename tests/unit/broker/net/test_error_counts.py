@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oncelog.broker.net.error_counts import ErrorCounts
+from oncelog.broker.net.error_counts import ErrorCounts, codes_in
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
@@ -55,3 +55,11 @@ def _filled(kind: Any) -> tuple[Any, int]:
             setattr(message, field.name, 1)
             codes += 1
     return message, codes
+
+
+def test_codes_within_an_answer() -> None:
+    kind = messages.AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
+    part = kind.AddPartitionsToTxnPartitionResult
+    results = [kind(name="t", results_by_partition=[part(partition_index=n, partition_error_code=n % 3) for n in range(9)])]
+    assert codes_in(messages.AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)) == {1, 2}
+    assert codes_in(messages.EndTxnResponse(error_code=0)) == set()

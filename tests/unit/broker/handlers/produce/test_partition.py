@@ -10,6 +10,7 @@ import pytest
 from oncelog.broker.handlers.api_00_produce import handle
 from oncelog.broker.handlers.produce import partition
 from oncelog.broker.handlers.produce.partition import Part, append_plain, keep_batches, refuse_all, refused
+from oncelog.broker.net.causes import Causes
 from oncelog.broker.net.error_counts import ErrorCounts
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
@@ -92,7 +93,7 @@ def answer(kit: Kit, asked: list[tuple[int, bytes | None]]) -> bytes:
     data = [Topic.PartitionProduceData(index=index, records=records) for index, records in asked]
     request = messages.ProduceRequest(transactional_id=None, acks=1, timeout_ms=1000, topic_data=[Topic(name="t", partition_data=data)])
     body = memoryview(bytearray(messages.encode_request(ApiKey.PRODUCE, 9, request)))
-    broker = SimpleNamespace(logs=kit.manager, errors=ErrorCounts())
+    broker = SimpleNamespace(logs=kit.manager, errors=ErrorCounts(), causes=Causes())
     ctx = SimpleNamespace(api_version=9, broker=broker, now_ms=T0, client_id="c", authorize=lambda *_asked: True)
     (told,) = cast(Any, handle(body, cast(Any, ctx)))
     return bytes(told)
