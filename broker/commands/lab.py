@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 app = App(name="lab", help="What goes wrong with exactly-once, replayed: late-end-txn.")
 _TIMEOUT_MS = 900_000
+_LOOK_SECONDS = 0.2
 
 
 class Dialect(NamedTuple):
@@ -92,8 +94,12 @@ def late_end_txn(
         else:
             print("\n".join(line for outcome in outcomes for line in _lines(outcome)), flush=True)
         if not once:
+            stopping = threading.Event()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, lambda _number, _frame: stopping.set())
             print(f"Console: {broker.console_url}", flush=True)
-            threading.Event().wait()
+            while not stopping.wait(_LOOK_SECONDS):  # a signal may be delivered to another thread, and is handled by this one
+                pass
     except KeyboardInterrupt:
         pass
     finally:

@@ -44,11 +44,18 @@ def test_the_command_ends_when_told_to(capsys: pytest.CaptureFixture[str]) -> No
 def test_it_can_be_looked_at_until_it_is_ended() -> None:
     command = [sys.executable, "-m", "oncelog.broker", "lab", "late-end-txn"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        url = next(found[1] for line in process.stdout if (found := re.match(r"Console: (\S+)/\?token=", line)))
-        fencings = ask(url, "GET", "/api/v1/fencings?transactional_id=lab-tv2").body
-        assert [(each["api"], each["error"]) for each in fencings] == [("EndTxn", "PRODUCER_FENCED")]
-        batches = ask(url, "GET", "/api/v1/partitions/lab-tv0/0").body["batches"]
-        assert [each["outcome"] for each in batches] == ["aborted", None, "aborted", None]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        try:
+            _look(process)
+        finally:
+            process.kill()
+
+
+def _look(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    url = next(found[1] for line in process.stdout if (found := re.match(r"Console: (\S+)/\?token=", line)))
+    fencings = ask(url, "GET", "/api/v1/fencings?transactional_id=lab-tv2").body
+    assert [(each["api"], each["error"]) for each in fencings] == [("EndTxn", "PRODUCER_FENCED")]
+    batches = ask(url, "GET", "/api/v1/partitions/lab-tv0/0").body["batches"]
+    assert [each["outcome"] for each in batches] == ["aborted", None, "aborted", None]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 0
