@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from oncelog.broker.auth.sasl import SaslState
     from oncelog.broker.auth.scram import ScramCredentials
     from oncelog.broker.fetching.sessions import FetchSessions
-    from oncelog.broker.net.causes import Causes
+    from oncelog.broker.net.told_causes import Causes
     from oncelog.broker.net.turns import Turns
     from oncelog.broker.settings.broker import BrokerConfig
     from oncelog.broker.settings.client_quotas import ClientQuotas

@@ -16,12 +16,12 @@ from oncelog.broker.context import BrokerContext
 from oncelog.broker.fetching.sessions import FetchSessions
 from oncelog.broker.net.answer_stream import UnreadAnswers
 from oncelog.broker.net.backlog import Backlog
-from oncelog.broker.net.causes import Causes
 from oncelog.broker.net.connection_quotas import ConnectionQuotas, resolved
 from oncelog.broker.net.dispatch import ApiRegistry
 from oncelog.broker.net.listener import RECEIVE_BUFFER_BYTES, Listener
 from oncelog.broker.net.request_memory import RequestMemory
 from oncelog.broker.net.requests import RequestHandler
+from oncelog.broker.net.told_causes import Causes
 from oncelog.broker.net.turns import Turns
 from oncelog.broker.process.file_limits import FileLimits, shares
 from oncelog.broker.process.wakeups import Wakeups

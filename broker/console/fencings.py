@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oncelog.broker.console.life import event
 
 if TYPE_CHECKING:
-    from oncelog.broker.net.causes import Cause
+    from oncelog.broker.net.told_causes import Cause
 
 KEPT = 10_000
 AGAIN_MS = 10_000  # the same within so long is one row, counted

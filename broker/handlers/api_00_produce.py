@@ -19,7 +19,7 @@ from oncelog.broker.handlers.produce.admission import admit
 from oncelog.broker.handlers.produce.batch_checks import PARTITIONS_A_TURN, append_or_check, check_records, checked_at_once
 from oncelog.broker.handlers.produce.partition import Part, keep_batches, refuse_all, refused
 from oncelog.broker.handlers.produce.straight import StraightProduce
-from oncelog.broker.net.causes import OF_PRODUCE
+from oncelog.broker.net.causes import OF_PRODUCE, tell_produce
 from oncelog.broker.net.dispatch import CloseConnection, api
 from oncelog.broker.net.turns import at_once
 from oncelog.coordinator.deferred import Deferred, Reply
@@ -257,7 +257,7 @@ class _Produce:
         if error in OF_PRODUCE and part.header is not None:
             pair = part.header.producer_id, part.header.producer_epoch
             place = TopicPartition(part.topic, part.index)
-            self.ctx.broker.causes.of_produce(self.ctx, self.request.transactional_id, place, pair, error, message)
+            tell_produce(self.ctx, self.request.transactional_id, place, pair, error, message)
 
 
 def _append(part: Part, ctx: RequestContext) -> None:

@@ -50,6 +50,8 @@ class StraightAdd:
         if not self._may_add(id, added, connection):
             return None
         reply = self._broker.transactions.add_partitions(id, producer_id, producer_epoch, added.partitions)
+        if type(reply) is ErrorCode and reply:
+            return None  # nothing has changed: `handle` refuses it again, and its cause is told
         return then(reply, lambda code: self._told(added, code, version, correlation_id))
 
     def _may_add(self, id: str, added: Added, connection: ConnectionFacts) -> bool:

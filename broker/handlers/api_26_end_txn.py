@@ -42,6 +42,8 @@ class StraightEndTxn:
         ):
             return None
         reply = broker.transactions.end_txn(transactional_id, producer_id, producer_epoch, committed, api_version=version)
+        if type(reply) is EndTxnResult and reply.error:
+            return None  # nothing has changed: `handle` refuses it again, and its cause is told
         return then(reply, lambda result: self._told(result, version, correlation_id))
 
     def _told(self, result: EndTxnResult, version: int, correlation_id: int) -> bytes:

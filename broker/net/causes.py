@@ -6,16 +6,13 @@ coordinators do without being asked, as fencing a producer or beginning a rebala
 
 from __future__ import annotations
 
-import logging
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from oncelog.broker.answers import then
 from oncelog.broker.net.error_counts import codes_in
-from oncelog.broker.net.refusals import RefusalLog
+from oncelog.broker.net.told_causes import Cause
 from oncelog.coordinator.groups import causes as group_causes
 from oncelog.coordinator.txn import causes as txn_causes
 from oncelog.protocol.api_keys import ApiKey
@@ -25,9 +22,7 @@ from oncelog.protocol.names import TopicPartition
 if TYPE_CHECKING:
     from oncelog.broker.context import BrokerContext, RequestContext
     from oncelog.broker.net.dispatch import Answer, Api
-    from oncelog.coordinator.txn.decisions import Fenced
 
-KEPT_FENCES = 10_000
 LONGEST_NAME = 200
 TRANSACTIONAL = frozenset(
     {
@@ -49,6 +44,7 @@ OF_GROUPS = frozenset(
         ApiKey.OFFSET_FETCH,
         ApiKey.TXN_OFFSET_COMMIT,
         ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
     }
 )
 OF_PRODUCE = frozenset(
@@ -59,27 +55,6 @@ OF_PRODUCE = frozenset(
         ErrorCode.UNKNOWN_PRODUCER_ID,
     }
 )
-_log = logging.getLogger(__name__)
-
-
-class Cause(NamedTuple):
-    """What happened, and why. `kind` as the inspector's API.md has them; None is what does not apply."""
-
-    kind: str
-    sentence: str
-    error: ErrorCode | None = None
-    api: str | None = None
-    transactional_id: str | None = None
-    group_id: str | None = None
-    place: TopicPartition | None = None
-    producer_id: int | None = None
-    epoch_before: int | None = None
-    epoch_after: int | None = None
-    member_id: str | None = None
-    client_id: str | None = None
-    client_host: str | None = None
-    by_client_id: str | None = None
-    by_client_host: str | None = None
 
 
 _KINDS = {
@@ -94,96 +69,28 @@ _KINDS = {
 }
 
 
-class Causes:
-    """Of one broker."""
-
-    def __init__(self) -> None:
-        self.listener: Callable[[Cause], None] | None = None
-        self._fences: OrderedDict[str, str] = OrderedDict()
-        self._lines = RefusalLog(_log.info, time.monotonic)
-
-    def tell(self, cause: Cause) -> None:
-        """Say it once in the log, and to who listens."""
-        name = cause.error.name if cause.error is not None else cause.kind
-        self._lines.tell("refused" if cause.error is not None else "told", cause.client_host or "-", error=name, why=cause.sentence)
-        if self.listener is not None:
-            self.listener(cause)
-
-    # -- what the coordinators tell
-
-    def fenced(self, told: Fenced, epoch_after: int | None) -> None:
-        """A producer lost its epoch."""
-        client_id, _, host = told.by.rpartition("@")
-        who = f"{client_id or 'a client without a name'} at {host}" if host else ""
-        kind, how = _how(told.why, who)
-        self._fences[told.transactional_id] = how
-        self._fences.move_to_end(told.transactional_id)
-        if len(self._fences) > KEPT_FENCES:
-            self._fences.popitem(last=False)
-        sentence = f"Producer {told.producer_id} epoch {told.producer_epoch} of {told.transactional_id} is fenced: {how}."
-        if self.listener is not None:  # the coordinator has logged it
-            self.listener(
-                Cause(
-                    kind,
-                    sentence,
-                    transactional_id=told.transactional_id,
-                    producer_id=told.producer_id,
-                    epoch_before=told.producer_epoch,
-                    epoch_after=epoch_after,
-                    by_client_id=client_id or None,
-                    by_client_host=host or None,
-                )
-            )
-
-    def rebalanced(self, group_id: str, epoch: int, member_id: str, client_id: str | None, client_host: str | None, why: str) -> None:
-        """A group begins a new generation or epoch."""
-        sentence = f"{group_id} rebalances: {why}."
-        host = None if client_host is None else client_host.removeprefix("/")
-        if self.listener is not None:
-            self.listener(
-                Cause(
-                    "rebalance", sentence, group_id=group_id, epoch_after=epoch, member_id=member_id, client_id=client_id, client_host=host
-                )
-            )
-
-    def fence_of(self, transactional_id: str) -> str | None:
-        """How the id came to its newest epoch, as far as it is remembered."""
-        return self._fences.get(transactional_id)
-
-    # -- what clients are answered
-
-    def why_transactional(self, broker: BrokerContext, error: ErrorCode, asked: txn_causes.Asked) -> str:
-        """A sentence, from what the coordinator knows now."""
-        runtime = broker.transactions.runtime
-        id = asked.transactional_id
-        if runtime.loading or not id:
-            return f"{asked.api} was refused: {error.name}."
-        shard = runtime.shard_of(id)
-        return txn_causes.why(error, asked, shard.get(id), pending=shard.is_pending(id), fence=self.fence_of(id))
-
-    def of_produce(
-        self,
-        ctx: RequestContext,
-        transactional_id: str | None,
-        place: TopicPartition,
-        pair: tuple[int, int],
-        error: ErrorCode,
-        message: str | None,
-    ) -> None:
-        """A partition of a Produce was refused. `message`: as its answer has it."""
-        sentence = message or f"Produce to {place} of producer {pair[0]} epoch {pair[1]} was refused: {error.name}."
-        self.tell(
-            _asked_by(ctx, Cause(_KINDS.get(error, "fenced"), sentence, error, "Produce", transactional_id, None, place, pair[0], pair[1]))
-        )
+def why_transactional(broker: BrokerContext, error: ErrorCode, asked: txn_causes.Asked) -> str:
+    """A sentence, from what the coordinator knows now."""
+    runtime = broker.transactions.runtime
+    id = asked.transactional_id
+    if runtime.loading or not id:
+        return f"{asked.api} was refused: {error.name}."
+    shard = runtime.shard_of(id)
+    return txn_causes.why(error, asked, shard.get(id), pending=shard.is_pending(id), fence=broker.causes.fence_of(id))
 
 
-def _how(why: str, who: str) -> tuple[str, str]:
-    """(kind, words) of a reason that `txn/decisions.py` gives."""
-    if why.startswith("open for longer"):
-        return "timeout", f"its transaction was {why}"
-    if why.startswith(("aborted", "marker")):
-        return "aborted", f"{why}{f' ({who})' if who else ''}"
-    return "fenced", f"{who or 'another instance'} asked for the id by InitProducerId"
+def tell_produce(
+    ctx: RequestContext,
+    transactional_id: str | None,
+    place: TopicPartition,
+    pair: tuple[int, int],
+    error: ErrorCode,
+    message: str | None,
+) -> None:
+    """A partition of a Produce was refused. `message`: as its answer has it."""
+    sentence = message or f"Produce to {place} of producer {pair[0]} epoch {pair[1]} was refused: {error.name}."
+    kind = _KINDS.get(error, "fenced")
+    ctx.broker.causes.tell(_asked_by(ctx, Cause(kind, sentence, error, "Produce", transactional_id, None, place, pair[0], pair[1])))
 
 
 def call(api: Api, request: Any, ctx: RequestContext) -> Answer:
@@ -213,7 +120,7 @@ def _looked_at(key: ApiKey, request: Any, ctx: RequestContext, answer: Any) -> A
 def _tell_transactional(key: ApiKey, request: Any, ctx: RequestContext, error: ErrorCode) -> None:
     api = key.schema_name
     for asked in _transactional(api, request):
-        sentence = ctx.broker.causes.why_transactional(ctx.broker, error, asked)
+        sentence = why_transactional(ctx.broker, error, asked)
         epoch = asked.producer_epoch if asked.producer_epoch >= 0 else None
         producer_id = asked.producer_id if asked.producer_id >= 0 else None
         group_id = getattr(request, "group_id", None)

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from oncelog.broker.fetching.sessions import FetchSessions
-from oncelog.broker.net.causes import Causes
 from oncelog.broker.net.dispatch import ApiRegistry
 from oncelog.broker.net.error_counts import ErrorCounts
 from oncelog.broker.net.requests import RequestHandler
+from oncelog.broker.net.told_causes import Causes
 from oncelog.coordinator.deferred import Deferred
 from oncelog.storage.log.stored_records import StoredRecords
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from oncelog.broker.handlers.produce.batch_checks import TRANSACTIONAL
 from oncelog.broker.handlers.produce.partition import Part, refuse_all
+from oncelog.broker.net.causes import why_transactional
 from oncelog.coordinator.runtime import LogPosition
 from oncelog.coordinator.txn.causes import Asked
 from oncelog.protocol.errors import ErrorCode
@@ -54,7 +55,7 @@ def admit(request: ProduceRequest, parts: list[Part], ctx: RequestContext) -> li
                 producer_epoch=header.producer_epoch,
                 place=f"{part.topic}-{part.index}",
             )
-            part.refuse(_downgraded(code, ctx.api_version), ctx.broker.causes.why_transactional(ctx.broker, code, request_of_it))
+            part.refuse(_downgraded(code, ctx.api_version), why_transactional(ctx.broker, code, request_of_it))
     return [position] if position is not None else []
 
 

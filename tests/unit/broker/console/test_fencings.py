@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from oncelog.broker.console import fencings
 from oncelog.broker.console.fencings import AGAIN_MS, FencingJournal
-from oncelog.broker.net.causes import Cause
+from oncelog.broker.net.told_causes import Cause
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 from support.console_examples import EXAMPLES, misshapen

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 
 import pytest
 from oncelog.broker.console.shards import assigned, by_producer, groups_of, transaction_of
@@ -66,7 +65,7 @@ def test_transactions() -> None:
     txn = TransactionMetadata("t", 7, 3, 60_000, TransactionState.ONGOING, 5, frozenset({PLACE}), 4, previous_producer_id=6)
     seen = transaction_of(txn)
     assert (seen.state, seen.start_ms, seen.aborts_at_ms, set(seen.producer_ids)) == ("Ongoing", 4, 60_005, {6, 7})
-    idle = transaction_of(replace(txn, transactional_id="i", state=TransactionState.COMPLETE_ABORT))
+    idle = transaction_of(txn._replace(transactional_id="i", state=TransactionState.COMPLETE_ABORT))
     assert (idle.start_ms, idle.aborts_at_ms) == (None, None)
     assert by_producer([seen, idle])[7] is seen
     assert by_producer([idle, seen])[7] is seen

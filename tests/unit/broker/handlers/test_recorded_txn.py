@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 from oncelog.broker.context import RequestContext
-from oncelog.broker.net.causes import Causes
 from oncelog.broker.net.error_counts import ErrorCounts
+from oncelog.broker.net.told_causes import Causes
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.primitives import partition_for

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from oncelog.broker.net import causes
-from oncelog.broker.net.causes import OF_GROUPS, OF_PRODUCE, TRANSACTIONAL, Cause, Causes
+from oncelog.broker.net.causes import OF_GROUPS, OF_PRODUCE, TRANSACTIONAL
+from oncelog.broker.net.told_causes import Cause
 from oncelog.broker.testkit import Broker
 from oncelog.coordinator.groups import causes as group_causes
 from oncelog.coordinator.txn import causes as txn_causes
-from oncelog.coordinator.txn.decisions import Fenced
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
@@ -38,6 +37,7 @@ ANSWERED_BY = {
     "coordinator/txn/": TRANSACTIONAL,
     "coordinator/groups/classic/": OF_GROUPS,
     "coordinator/groups/consumer/": OF_GROUPS,
+    "coordinator/groups/streams/": OF_GROUPS,
     "coordinator/groups/offsets/": OF_GROUPS,
     "coordinator/groups/service.py": OF_GROUPS,
     "coordinator/groups/causes.py": OF_GROUPS,
@@ -168,29 +168,3 @@ def test_members_that_nobody_knows(api: ApiKey, version: int, fields: dict[str, 
         assert (told.last().group_id, told.last().member_id, told.last().api) == ("g", "nobody", api.schema_name)
         if error is None:
             assert answer.error_message == told.last().sentence
-
-
-@pytest.mark.parametrize(
-    ("why", "by", "kind", "said"),
-    [
-        ("InitProducerId of a new instance", "c@h", "fenced", "c at h asked for the id by InitProducerId"),
-        ("InitProducerId", "@h", "fenced", "a client without a name at h asked"),
-        ("open for longer than transaction.timeout.ms=5", "", "timeout", "its transaction was open for longer"),
-        ("aborted by an administrator", "", "aborted", "aborted by an administrator."),
-    ],
-)
-def test_reasons_of_the_coordinator(why: str, by: str, kind: str, said: str) -> None:
-    made = Causes()
-    got: list[Cause] = []
-    made.listener = got.append
-    made.fenced(Fenced("t", 7, 1, why, by), 2)
-    assert (got[0].kind, said in got[0].sentence) == (kind, True)
-    assert made.fence_of("t") is not None
-
-
-def test_what_is_remembered_of_fences_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(causes, "KEPT_FENCES", 5)
-    made = Causes()
-    for number in range(20):
-        made.fenced(Fenced(f"t{number}", 7, 1, "InitProducerId"), None)
-    assert [made.fence_of(f"t{number}") is not None for number in range(20)] == [False] * 15 + [True] * 5

@@ -10,8 +10,8 @@ import pytest
 from oncelog.broker.handlers.api_00_produce import handle
 from oncelog.broker.handlers.produce import partition
 from oncelog.broker.handlers.produce.partition import Part, append_plain, keep_batches, refuse_all, refused
-from oncelog.broker.net.causes import Causes
 from oncelog.broker.net.error_counts import ErrorCounts
+from oncelog.broker.net.told_causes import Causes
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode, KafkaError
