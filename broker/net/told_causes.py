@@ -97,7 +97,7 @@ class Causes:
 
 
 def _how(why: str, who: str) -> tuple[str, str]:
-    """(kind, words) of a reason that `txn/decisions.py` gives."""
+    """(kind, words) of a reason that `coordinator/txn/decisions.py` gives."""
     if why.startswith("open for longer"):
         return "timeout", f"its transaction was {why}"
     if why.startswith(("aborted", "marker")):
