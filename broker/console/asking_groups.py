@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from oncelog.broker.commands.client.cluster import Cluster, check
+from oncelog.broker.commands.client.streams_groups import streams_members
 from oncelog.broker.console.model import Committed, Group, Member, Partition, PendingOffset
 from oncelog.broker.console.shards import assigned
 from oncelog.protocol.api_keys import ApiKey
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 GROUPS_A_REQUEST = 50
 _MOST_BYTES = 8 << 20  # of one partition: what open transactions have committed
 _READ_BYTES = 1 << 20
-_KINDS = {"": "classic", "classic": "classic", "consumer": "consumer"}
+_KINDS = {"": "classic", "classic": "classic", "consumer": "consumer", "streams": "streams"}
 Pending = dict[str, dict[TopicPartition, list[PendingOffset]]]
 
 
 def groups(cluster: Cluster) -> list[Group]:
-    """Classic and consumer groups of all coordinators, with members and committed offsets; pending ones are `pending`'s."""
+    """Classic, consumer and streams groups of all coordinators, with members and committed offsets; pending ones are `pending`'s."""
     from oncelog.protocol import messages
 
     found: list[Group] = []
@@ -43,6 +44,9 @@ def groups(cluster: Cluster) -> list[Group]:
         ]
         for first in range(0, len(here), GROUPS_A_REQUEST):
             _describe(client, here[first : first + GROUPS_A_REQUEST])
+        for group in here:
+            if group.kind == "streams":
+                _streams(cluster, group)
         found += here
     return found
 
@@ -95,6 +99,18 @@ def _consumer(group: Group, told: messages.ConsumerGroupDescribeResponse.Describ
         )
         for each in told.members
     ]
+
+
+def _streams(cluster: Cluster, group: Group) -> None:
+    told = streams_members(cluster, group.group_id)
+    if told is not None:
+        group.state = told[0]
+        group.members = [
+            Member(
+                each["member"], None, each["client_id"], each["host"].removeprefix("/"), tuple(TopicPartition(*it) for it in each["owned"])
+            )
+            for each in told[1]
+        ]
 
 
 def _committed(client: WireClient, some: Mapping[str, Group]) -> None:

@@ -14,6 +14,7 @@ from oncelog.protocol.names import TopicPartition
 if TYPE_CHECKING:
     from oncelog.coordinator.groups.consumer.state import ConsumerGroup
     from oncelog.coordinator.groups.shard import GroupShard
+    from oncelog.coordinator.groups.streams.state import StreamsGroup
 
 TopicNames = Callable[[uuid.UUID], str | None]
 _Pending: TypeAlias = dict[str, dict[TopicPartition, list[PendingOffset]]]
@@ -57,7 +58,10 @@ def groups_of(shard: GroupShard, topic_name: TopicNames) -> Iterator[Group]:
         yield _with_offsets(found, shard, pending)
     for consumer in shard.consumer_groups.values():
         yield _with_offsets(_consumer_group(consumer, topic_name), shard, pending)
-    for group_id in {*shard.offsets.groups(), *pending} - shard.groups.keys() - shard.consumer_groups.keys():
+    for streams in shard.streams_groups.values():
+        yield _with_offsets(_streams_group(streams), shard, pending)
+    known = shard.groups.keys() | {group.group_id for group in shard.heartbeat_groups()}
+    for group_id in {*shard.offsets.groups(), *pending} - known:
         yield _with_offsets(Group(group_id, "classic", "Empty"), shard, pending)
 
 
@@ -78,6 +82,15 @@ def _consumer_group(group: ConsumerGroup, topic_name: TopicNames) -> Group:
         for each in group.members.values()
     ]
     return Group(group.group_id, "consumer", group.state.value, "consumer", None, group.epoch, members)
+
+
+def _streams_group(group: StreamsGroup) -> Group:
+    """A thread has the partitions that its active tasks read."""
+    members = [
+        Member(each.member_id, each.instance_id, each.client_id, _host(each.client_host), group.partitions_of(each))
+        for each in group.members.values()
+    ]
+    return Group(group.group_id, "streams", group.state.value, "streams", None, group.epoch, members)
 
 
 def _with_offsets(group: Group, shard: GroupShard, pending: _Pending) -> Group:

@@ -83,6 +83,8 @@ SPLITS: Final[dict[ApiKey, Split]] = {
     ApiKey.SHARE_FETCH: _WHOLE,
     ApiKey.SHARE_ACKNOWLEDGE: _WHOLE,
     ApiKey.CONSUMER_GROUP_DESCRIBE: Split(("group_ids",), ("groups",)),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: _WHOLE,
+    ApiKey.STREAMS_GROUP_DESCRIBE: Split(("group_ids",), ("groups",)),
 }
 _FETCH_BY_GROUP: Final = Split(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions"))
 _FEW: Final = 1000  # entries whose answer is encoded on the loop's thread

@@ -48,6 +48,7 @@ from oncelog.protocol.internal.streams_groups import (
     StreamsGroupValue,
 )
 from oncelog.protocol.internal.streams_topology import KeyValue, StreamsGroupTopologyValue
+from oncelog.protocol.names import TopicPartition
 
 NO_TOPOLOGY = -1
 _NOBODY: frozenset[str] = frozenset()
@@ -160,6 +161,13 @@ class StreamsGroup:
             for subtopology in self.topology.subtopologies
             for name in (*subtopology.source_topics, *(topic.name for topic in subtopology.repartition_source_topics))
         )
+
+    def partitions_of(self, member: StreamsMember) -> tuple[TopicPartition, ...]:
+        """What the active tasks of a member read; not every topic has a partition for each of them."""
+        parts = self.topology.subtopologies if self.topology is not None else ()
+        read = {part.subtopology_id: (*part.source_topics, *(topic.name for topic in part.repartition_source_topics)) for part in parts}
+        tasks = each(member.assigned.active)
+        return tuple(sorted(TopicPartition(name, task.partition) for task in tasks for name in read.get(task.subtopology_id, ())))
 
     def runs_beside(self, member: StreamsMember, task: Task) -> bool:
         """Does another member of the same process have the task active?"""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 from oncelog.broker.commands.client.cluster import Cluster
 from oncelog.broker.console import asking_groups
@@ -13,6 +15,9 @@ from oncelog.protocol.internal.records import OffsetCommitKey, OffsetCommitValue
 from oncelog.protocol.names import CONSUMER_OFFSETS, TopicPartition
 from oncelog.protocol.records import build_batch, patch_offset
 from support.console_kit import FIRST, stuck_broker
+from support.group_requests import streams_member
+from support.served_broker import ServedBroker
+from support.whole_broker import WholeBroker
 
 pytestmark = pytest.mark.unit
 PLACE, OFFSETS = TopicPartition("t", 0), TopicPartition(CONSUMER_OFFSETS, 3)
@@ -61,6 +66,16 @@ def test_groups_and_their_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {id: group.kind for id, group in found.items()}["simple"] == "classic"
     assert found["simple"].committed[FIRST].offset == 3
     assert found["simple"].pending is None
+
+
+def test_a_streams_group() -> None:
+    whole = WholeBroker({"t": 2}, {"group.streams.initial.rebalance.delay.ms": "0"})
+    with closing(whole), closing(ServedBroker(whole)) as served:
+        streams_member(whole)
+        with Cluster(f"127.0.0.1:{served.port}") as cluster:
+            (group,) = asking_groups.groups(cluster)
+    assert (group.kind, group.state, len(group.members)) == ("streams", "Stable", 1)
+    assert group.members[0].partitions == (TopicPartition("t", 0), TopicPartition("t", 1))
 
 
 def test_rights_that_are_missing() -> None:

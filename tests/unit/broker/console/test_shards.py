@@ -8,10 +8,14 @@ import pytest
 from oncelog.broker.console.shards import assigned, by_producer, groups_of, transaction_of
 from oncelog.coordinator.groups.offsets.state import OffsetToCommit, commit_record
 from oncelog.coordinator.groups.shard import GroupShard
+from oncelog.coordinator.groups.streams.draft import StreamsDraft
+from oncelog.coordinator.groups.streams.state import StreamsGroup
 from oncelog.coordinator.txn.state import TransactionMetadata, TransactionState
 from oncelog.protocol import messages
 from oncelog.protocol.internal.records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from oncelog.protocol.internal.streams_topology import Subtopology
 from oncelog.protocol.names import TopicPartition
+from support.streams_group import active, member, topology
 
 pytestmark = pytest.mark.unit
 PLACE = TopicPartition("t", 0)
@@ -54,6 +58,21 @@ def test_members_of_a_classic_group() -> None:
     assert (consumer.epoch, consumer.members[0].client_host) == (4, "10.0.0.1")
     assert consumer.members[0].partitions == (PLACE, TopicPartition("t", 2))
     assert connect.members[0].partitions == ()
+
+
+def test_a_streams_group() -> None:
+    """Its threads have what their active tasks read; its offsets do not make it another, classic group."""
+    shard = replayed(("g", 3, -1))
+    draft = StreamsDraft(StreamsGroup("g"))
+    thread = member(client_host="/10.0.0.1", assigned=active(0, 2))
+    draft.put_member(thread)
+    draft.put_tasks(thread)
+    draft.put_topology(topology(Subtopology("0", ("t",))))
+    for record in draft.records:
+        shard.replay(record.key, record.value, offset=9, producer_id=-1, producer_epoch=-1, timestamp_ms=5)
+    (group,) = groups_of(shard, nobody)
+    assert (group.kind, group.state, group.committed[PLACE].offset) == ("streams", "NotReady", 3)
+    assert [(each.client_host, each.partitions) for each in group.members] == [("10.0.0.1", (PLACE, TopicPartition("t", 2)))]
 
 
 @pytest.mark.parametrize("garbage", [b"", b"\x00", b"\x00\x01\xff\xff\xff\x7f", b"no assignment at all"])

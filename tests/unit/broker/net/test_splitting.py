@@ -122,6 +122,9 @@ REQUESTS: dict[tuple[ApiKey, int], Fields] = {
     (ApiKey.LIST_TRANSACTIONS, 1): {"state_filters": names("no"), "producer_id_filters": list(EVERY), "duration_filter": -1},
     (ApiKey.DESCRIBE_GROUPS, 5): {"groups": names("no"), "include_authorized_operations": True},
     (ApiKey.CONSUMER_GROUP_DESCRIBE, 1): {"group_ids": names("no"), "include_authorized_operations": True},
+    (ApiKey.STREAMS_GROUP_DESCRIBE, 0): {"group_ids": names("no"), "include_authorized_operations": True},
+    (ApiKey.STREAMS_GROUP_HEARTBEAT, 0): {"group_id": "no", "member_id": "m", "member_epoch": 1, "client_tags": None}
+    | {"active_tasks": [{"subtopology_id": "0", "partitions": list(EVERY)}], "standby_tasks": [], "warmup_tasks": []},
     (ApiKey.DELETE_GROUPS, 2): {"groups_names": names("no")},
     (ApiKey.FIND_COORDINATOR, 4): {"key_type": 0, "coordinator_keys": names("no")},
     (ApiKey.LIST_GROUPS, 5): {"states_filter": names("no"), "types_filter": names("no")},

@@ -96,6 +96,12 @@ def test_a_state_of_later_versions() -> None:
     assert draft.group.members["m"].state is StreamsMemberState.UNKNOWN
 
 
+def test_partitions_that_a_member_reads() -> None:
+    draft = StreamsDraft(group_of(member(assigned=HeldTasks({"0": {1: 5}}, tasks(3)), revoking=active(2))))
+    draft.put_topology(topology(Subtopology("0", ("b", "a"), repartition_source_topics=(TopicInfo("r"),))))
+    assert [str(place) for place in draft.group.partitions_of(draft.group.members["m"])] == ["a-1", "b-1", "r-1"]
+
+
 def test_topics_that_are_read() -> None:
     draft = StreamsDraft(group_of(member()))
     draft.put_topology(topology(Subtopology("0", ("a", "b"), repartition_source_topics=(TopicInfo("r"),))))
