@@ -10,19 +10,33 @@ from oncelog.protocol.api_keys import ApiKey
 
 from support.golden_clients import ClientReplay, Setup, Step
 from support.golden_clients_setup import all_of
-from support.golden_share import RecordedReplay
 from support.process import wait_until
 from support.streams_client import PATIENCE_SECONDS, configure
+from support.wire import Connection
 
 AT_ONCE: Mapping[str, int] = {"initial_rebalance_delay_ms": 0, "assignment_interval_ms": 0}
 
 
-class StreamsReplay(RecordedReplay):
-    """Groups are named after their case."""
+class StreamsReplay(ClientReplay):
+    """The topics are in the recording; groups are named after their case."""
 
     def __init__(self, bootstrap: str, case: dict[str, Any], setup: Setup, *, ours: bool) -> None:
         super().__init__(bootstrap, case, setup, ours=ours)
         self.prefix = f"g-{self.prefix}"
+
+    def create_topics(self) -> None:
+        self.made_before(0)
+
+    def made_before(self, number: int) -> None:
+        for entry in self.case["setup"]:
+            if entry["before"] == number:
+                for topic in entry["request"]["topics"]:
+                    self.create(topic["name"], topic["num_partitions"])
+
+    def play(self, connection: Connection, entry: dict[str, Any]) -> None:
+        if entry["n"]:
+            self.made_before(entry["n"])
+        super().play(connection, entry)
 
     def check(self, entry: dict[str, Any], frame: bytes | None) -> None:
         """Texts too: they are part of the protocol of streams groups as much as codes are."""
