@@ -14,6 +14,7 @@ def test_levels_are_those_given_and_within_the_range(transaction_version: int, g
     found = features(transaction_version=transaction_version, group_version=group_version, share_version=1, streams_version=1)
     levels = {feature.name: feature.level for feature in found}
     assert (levels["transaction.version"], levels["group.version"]) == (transaction_version, group_version)
+    assert levels["share.version"] == 1
     assert levels["kraft.version"] == 0  # the one voter is fixed
     assert all(feature.level == 0 or feature.min_version <= feature.level <= feature.max_version for feature in found)
     assert len(levels) == len(found)
