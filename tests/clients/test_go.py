@@ -42,3 +42,7 @@ def test_sarama_transactions(go: Any, name: str) -> None:
 
 def test_franz_transactions_bump_the_epoch(go: Any, name: str) -> None:
     assert go("franz-transactions", name) == {"values": ["0", "2", "4"], "bumps": 4}
+
+
+def test_franz_shares(go: Any, name: str) -> None:
+    assert go("franz-share", name) == {"records": 20, "twice": True}

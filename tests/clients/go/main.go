@@ -15,6 +15,7 @@ func main() {
 		"sarama-transactions": saramaTransactions,
 		"franz-group":         franzGroup,
 		"franz-transactions":  franzTransactions,
+		"franz-share":         franzShare,
 	}
 	found, err := scenarios[os.Args[1]](os.Args[2], os.Args[3])
 	if err != nil {
