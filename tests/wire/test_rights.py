@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.primitives import uuid_to_kafka
 from oncelog.protocol.records import build_batch
 from referee import apache_kafka
 from support.process import BrokerProcess, wait_until
+from support.share_requests import SharePartition, have_coordinator
 from support.streams_client import StreamsClient, info, part
 from support.wire import Connection
 
 TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
 ALL, READ, WRITE, CREATE, DELETE, DESCRIBE, CLUSTER_ACTION = 2, 3, 4, 5, 6, 8, 9
 LITERAL, ALLOW = 3, 3
+CLUSTER_AUTHORIZATION_FAILED = 31
 NOT_REQUESTED = -(2**31)
 USERS = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="root" password="r00t" user_root="r00t" user_amy="secret";'
@@ -374,3 +377,22 @@ def test_describing_streams_groups_needs_their_topics(root: User, amy: User, nam
     assert (hidden.error_code, hidden.error_message, hidden.members, hidden.topology) == (29, text, [], None)
     allow(root, amy, TOPIC, name, DESCRIBE)
     assert (described().error_code, [member.member_id for member in described().members]) == (0, ["m"])
+
+
+# --- the share coordinator
+
+
+def test_share_states_are_for_who_may_act_on_the_cluster(root: User, amy: User, name: str) -> None:
+    (topic_id,) = create(root, name)
+    have_coordinator(root.connection.request)
+    mine, theirs = (SharePartition(user.connection.request, f"g-{name}", topic_id) for user in (root, amy))
+    wait_until(lambda: mine.initialize(1, 5).error_code == 0, 20, "the share partition")
+    told = [theirs.initialize(2, 0), theirs.read(), theirs.write(), theirs.delete(), theirs.summary()]
+    assert {each.error_code for each in told} == {CLUSTER_AUTHORIZATION_FAILED}
+    asked = {"key_type": 2, "coordinator_keys": [f"g:{uuid_to_kafka(topic_id)}:0", "nonsense"]}
+    found = amy.ask(ApiKey.FIND_COORDINATOR, 6, **asked).coordinators
+    assert {one.error_code for one in found} == {CLUSTER_AUTHORIZATION_FAILED}
+    assert mine.summary()[2:4] == (5, 1)
+    allow(root, amy, CLUSTER, "kafka-cluster", CLUSTER_ACTION)
+    wait_until(lambda: theirs.summary()[:3] == (0, None, 5), 20, "the right")
+    assert [one.error_code for one in amy.ask(ApiKey.FIND_COORDINATOR, 6, **asked).coordinators] == [0, 42]
