@@ -46,8 +46,7 @@ def _group(wanted: _Wanted, ctx: RequestContext) -> Steps[_Group]:
     if not ctx.broker.config.share_group.enabled:
         return _Group(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
     if not ctx.authorize(AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
-        error = ErrorCode.GROUP_AUTHORIZATION_FAILED
-        return _Group(group_id=group_id, error_code=error, error_message="Group authorization failed.")
+        return _Group(group_id=group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     try:
         topics = _asked(wanted, ctx)
     except KafkaError as refused:
