@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from oncelog.coordinator.groups.consumer.assignors import Assignment, Place, Subscriber
 
@@ -45,11 +45,11 @@ def _deal(members: Sequence[Subscriber], places: Sequence[Place]) -> dict[str, s
         member.member_id: _up(index + 1, total, len(members)) - _up(index, total, len(members)) for index, member in enumerate(members)
     }
     for member in members:
-        held = dealt[member.member_id]
-        for place in places:
-            if len(held) == shares[member.member_id]:
+        held, share = dealt[member.member_id], shares[member.member_id]
+        for place in _places(member.current):
+            if len(held) == share:
                 break
-            if room[place] and place.partition in member.current.get(place.topic_id, ()):
+            if room.get(place):
                 held.add(place)
                 room[place] -= 1
     left = deque(place for turn in range(sharing) for place in places if room[place] > turn)
@@ -57,6 +57,10 @@ def _deal(members: Sequence[Subscriber], places: Sequence[Place]) -> dict[str, s
         for _ in range(shares[member_id] - len(held)):
             _give(member_id, left, dealt)
     return dealt
+
+
+def _places(assignment: Assignment) -> Iterator[Place]:
+    return (Place(topic_id, partition) for topic_id in sorted(assignment) for partition in sorted(assignment[topic_id]))
 
 
 def _up(index: int, total: int, members: int) -> int:
