@@ -52,7 +52,7 @@ test: $(VENV)/.dev
 	$(call pytest,$(DAILY)) $(ARGS)
 else
 test: $(VENV)/.dev ## all tests, of the heavy families a slice; branch coverage of the unit tests
-	$(BIN)/coverage run -m pytest -m "$(DAILY) and not uncovered" tests/unit && $(BIN)/python -m tools.branch_coverage; unit=$$?; \
+	$(BIN)/python -m tools.unit_coverage -m "$(DAILY) and not uncovered" && $(BIN)/python -m tools.branch_coverage; unit=$$?; \
 	$(call pytest,$(DAILY) and (uncovered or not unit)) && exit $$unit
 endif
 
