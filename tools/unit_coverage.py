@@ -21,7 +21,7 @@ def main(arguments: Sequence[str], root: Path = ROOT, alone: str = ALONE) -> int
     runs = [[alone], ["tests/unit", f"--ignore={alone}"]]
     data = [root / f".coverage.{number}" for number in range(len(runs))]
     with tempfile.TemporaryFile() as later:
-        started = []
+        started: list[subprocess.Popen[bytes]] = []
         try:
             for what, file in zip(runs, data, strict=True):
                 command = [sys.executable, "-m", "coverage", "run", f"--data-file={file}", "-m", "pytest", *arguments, *what]
