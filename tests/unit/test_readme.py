@@ -46,6 +46,11 @@ CLAIMS = {
     "\nJava:\n": ("clients/test_readme.py::test_java",),
     "**In a test kit** (Testcontainers, Quarkus) the image starts unmodified": ("clients/test_kits.py::test_a_kit_starts_the_image",),
     "`--topic orders:3` has topics made": ("clients/test_image.py::test_topics_are_there_with_the_first_line",),
+    "`oncelog console --bootstrap HOST:PORT` tells why a consumer stands still, on any Kafka": (
+        "wire/test_console.py::test_a_stuck_consumer_is_explained_and_released",
+        "clients/test_page.py::test_a_stuck_consumer_is_explained_and_released",
+    ),
+    "`oncelog console DIR` of a data directory": ("wire/test_console.py::test_a_directory",),
     "\nSpark:\n": ("spark/test_readme.py::test_the_first_query",),
     "`oncelog verify DIR` audits either": (
         "unit/storage/audit/test_verify.py::test_our_own_directory_is_sound",
