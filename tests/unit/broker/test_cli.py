@@ -19,6 +19,8 @@ COMMANDS = (
     "txn",
     "fault",
     "console",
+    "lint",
+    "lab",
     "doctor",
     "journal",
     "verify",
