@@ -136,6 +136,9 @@ def hostile(option: Option, folder: Path) -> list[str] | None:
     return [*TEXTS, "nosuch"]
 
 
+SERVE = (("serve",), ("console",), ("lab", "late-end-txn"))  # until Ctrl-C
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder that is the current one, and a logger as it was before."""
@@ -175,8 +178,10 @@ def trials(path: tuple[str, ...], folder: Path, serve_port: int) -> Iterator[lis
     """The command with one thing wrong at a time."""
     known = options(ALL[path])
     usuals = {option.name: usual(option, folder) for option in known if option.required}
+    if path in SERVE:
+        usuals["--port"] = str(serve_port)  # a port that is taken: no trial may stay
     if path == ("serve",):
-        usuals = {"--port": str(serve_port), "--data-dir": str(folder / "data")}  # a port that is taken: no trial may stay
+        usuals["--data-dir"] = str(folder / "data")
     elif "--yes" in [option.name for option in known]:
         usuals["--yes"] = ""
     base = [each for name, value in usuals.items() for each in ([name, value] if value else [name])]
@@ -188,7 +193,7 @@ def trials(path: tuple[str, ...], folder: Path, serve_port: int) -> Iterator[lis
             continue
         values = hostile(option, folder)
         rest = [each for name, value in usuals.items() if name != option.name for each in ([name, value] if value else [name])]
-        if path == ("serve",) and option.name == "--port":
+        if path in SERVE and option.name == "--port":
             values = [value for value in values or () if value != "0"]
         for value in [None] if values is None else values:
             if not option.name:
