@@ -14,15 +14,14 @@ from oncelog.broker.console.events import Updates
 from oncelog.broker.console.model import Refused, Source, Unreachable
 from oncelog.broker.console.routes import ROUTES, Asked, Listed
 from oncelog.broker.console.routes import Route as Answering
+from oncelog.broker.control.bodies import json_body
 from oncelog.broker.control.guard import UNAUTHORIZED
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 PAGE = Path(__file__).parent / "page"
-MOST_BODY_BYTES = 4 << 10
-BODY_SECONDS = 10.0
-_BAD_REQUEST, _NOT_FOUND, _TOO_LARGE, _TOO_SLOW, _FAILED, _UNAVAILABLE = 400, 404, 413, 408, 500, 503
+_NOT_FOUND, _FAILED, _UNAVAILABLE = 404, 500, 503
 _CHUNK_BYTES = 64 << 10  # of JSON made within a turn
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -79,7 +78,7 @@ def _guarded(access: Access, carry_out: _Endpoint) -> _Endpoint:
 def _answered(source: Source, answering: Answering) -> _Endpoint:
     async def answered(request: Request) -> Response:
         try:
-            body = await _body(request) if request.method == "POST" else {}
+            body = await json_body(request, Refused) if request.method == "POST" else {}
             found = await answering(source, Asked(request.path_params, request.query_params, body))
         except Refused as refused:
             return _json(refused.status, {"error": str(refused)})
@@ -118,28 +117,6 @@ async def _with(first: str, stream: AsyncIterator[str]) -> AsyncIterator[str]:
     yield first
     async for each in stream:
         yield each
-
-
-async def _body(request: Request) -> Mapping[str, Any]:
-    """Raises Refused for what is no object, is too large or comes too slowly."""
-    data = bytearray()
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for piece in request.stream():
-                data += piece
-                if len(data) > MOST_BODY_BYTES:
-                    raise Refused(_TOO_LARGE, f"a body may have {MOST_BODY_BYTES} bytes")
-    except TimeoutError:
-        raise Refused(_TOO_SLOW, f"the body did not come within {BODY_SECONDS:.0f} seconds") from None
-    except ClientDisconnect:
-        raise Refused(_BAD_REQUEST, "the client has gone") from None
-    try:
-        found = json.loads(data) if data.strip() else {}
-    except (ValueError, RecursionError):
-        raise Refused(_BAD_REQUEST, "the body is no JSON") from None
-    if not isinstance(found, dict):
-        raise Refused(_BAD_REQUEST, "the body is a JSON object, as in {}")
-    return found
 
 
 async def _index(request: Request) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -10,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from oncelog.broker.control import metrics, openapi
+from oncelog.broker.control.bodies import json_body
 from oncelog.broker.control.guard import UNAUTHORIZED, refusal
-from oncelog.broker.control.routes import BAD_REQUEST, ROUTES, UNAVAILABLE, Asked, Control, Refused, Route
+from oncelog.broker.control.routes import ROUTES, UNAVAILABLE, Asked, Control, Refused, Route
 from oncelog.broker.ending import problem
 from oncelog.broker.settings.control import ControlEndpoint
 from oncelog.broker.testkit.controlled import Controlled, Down
@@ -20,14 +20,12 @@ from oncelog.broker.testkit.life import Died
 from oncelog.protocol.errors import KafkaError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route as StarletteRoute
 
 DOCS = "/docs"
-MOST_BODY_BYTES = 64 << 10
-BODY_SECONDS = 10.0
-_TOO_LARGE, _TOO_SLOW, _FAILED = 413, 408, 500
+_FAILED = 500
 _log = logging.getLogger(__name__)
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -79,7 +77,7 @@ def _guarded(endpoint: ControlEndpoint, carry_out: _Endpoint) -> _Endpoint:
 def _carried_out(control: Control, route: Route) -> _Endpoint:
     async def carry_out(request: Request) -> Response:
         try:
-            body = await _body(request) if route.method == "POST" else {}
+            body = await json_body(request, Refused) if route.method == "POST" else {}
             answer = await route.carry_out(control, Asked(body, request.path_params.get("id", "")))
         except Refused as refused:
             return _json(refused.status, {"error": str(refused)})
@@ -98,30 +96,6 @@ def _carried_out(control: Control, route: Route) -> _Endpoint:
         return _json(answer.status, answer.body)
 
     return carry_out
-
-
-async def _body(request: Request) -> Mapping[str, Any]:
-    """Raises Refused for what is no object, is too large or comes too slowly."""
-    data = bytearray()
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for piece in request.stream():
-                data += piece
-                if len(data) > MOST_BODY_BYTES:
-                    raise Refused(_TOO_LARGE, f"a body may have {MOST_BODY_BYTES} bytes")
-    except TimeoutError:
-        raise Refused(_TOO_SLOW, f"the body did not come within {BODY_SECONDS:.0f} seconds") from None
-    except ClientDisconnect:
-        raise Refused(BAD_REQUEST, "the client has gone") from None
-    try:
-        found = json.loads(data) if data.strip() else {}
-    except RecursionError:
-        raise Refused(BAD_REQUEST, "the body is nested too deeply") from None
-    except ValueError as wrong:
-        raise Refused(BAD_REQUEST, f"the body is no JSON: {wrong}") from None
-    if not isinstance(found, dict):
-        raise Refused(BAD_REQUEST, "the body is a JSON object, as in {}")
-    return found
 
 
 async def _no_such_route(request: Request, error: Exception) -> Response:

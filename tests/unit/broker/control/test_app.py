@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from oncelog.broker.control import app, metrics
+from oncelog.broker.control import bodies, metrics
 from oncelog.broker.control.routes import ROUTES
 from oncelog.broker.control.server import ControlServer
 from oncelog.broker.settings.control import ControlEndpoint
@@ -99,7 +99,7 @@ def test_bodies_that_are_refused(url: str, body: bytes, said: str) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/faults", "/v1/reset", "/v1/clock/advance"])
 def test_a_body_is_bounded(url: str, path: str) -> None:
-    assert ask(url, "POST", path, b" " * (app.MOST_BODY_BYTES + 1)).status == 413
+    assert ask(url, "POST", path, b" " * (bodies.MOST_BODY_BYTES + 1)).status == 413
 
 
 def test_an_id_that_is_no_text_of_utf8(url: str) -> None:

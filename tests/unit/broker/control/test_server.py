@@ -53,7 +53,7 @@ def test_who_goes_silent_after_an_answer_is_cut_off(broker: Broker, monkeypatch:
 
 
 def test_a_body_that_does_not_come(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oncelog.broker.control.app.BODY_SECONDS", 0.05)
+    monkeypatch.setattr("oncelog.broker.control.bodies.BODY_SECONDS", 0.05)
     with connect(broker) as client:
         client.sendall(b"POST /v1/faults HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{")
         assert client.recv(4096).startswith(b"HTTP/1.1 408")
