@@ -161,7 +161,7 @@ function App() {
       ${view(place)}
     </main>
     <footer class="dim">
-      ${overview?.version ?? ""} · what is known is under <a href="/api/v1/overview">/api/v1</a> as JSON · <a href="/page/licenses.txt">licences</a>
+      ${overview?.version ? `${overview.version} · ` : ""}what is known is under <a href="/api/v1/overview">/api/v1</a> as JSON · <a href="/page/licenses.txt">licences</a>
     </footer>
   <//>`;
 }
