@@ -123,6 +123,8 @@ def fetched_records(connection: Connection, topic: str, partition: int) -> list[
             return rows
         for position, header in whole_batches(data):
             offset = header.next_offset
+            if header.is_control:
+                continue  # the end of a transaction with offsets of others
             for record in iter_records(data[position : position + header.size_bytes]):
                 key = decode_key(topic, record.key or b"")
                 value = decode_value(key, record.value)

@@ -7,6 +7,7 @@ from typing import Any
 
 from oncelog.protocol import messages
 from oncelog.protocol.api_keys import ApiKey
+from oncelog.protocol.errors import ErrorCode
 
 from support.golden_clients import ClientReplay, Setup, Step
 from support.golden_clients_setup import all_of
@@ -24,6 +25,12 @@ class StreamsReplay(ClientReplay):
         super().__init__(bootstrap, case, setup, ours=ours)
         self.prefix = f"g-{self.prefix}"
 
+    def go(self) -> None:
+        super().go()
+        for entry in self.case["setup"]:
+            for topic in entry["request"]["topics"]:
+                self.remove(topic["name"])  # others record with that name, too
+
     def create_topics(self) -> None:
         self.made_before(0)
 
@@ -31,7 +38,18 @@ class StreamsReplay(ClientReplay):
         for entry in self.case["setup"]:
             if entry["before"] == number:
                 for topic in entry["request"]["topics"]:
+                    self.remove(topic["name"])
                     self.create(topic["name"], topic["num_partitions"])
+
+    def remove(self, name: str) -> None:
+        """What another recording may have left of that name."""
+        asked = messages.DeleteTopicsRequest(topic_names=[name], timeout_ms=10_000)
+
+        def gone() -> bool:
+            answer = self.connection("setup").request(ApiKey.DELETE_TOPICS, 5, asked)
+            return bool(answer.responses[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+        wait_until(gone, PATIENCE_SECONDS, f"no topic {name}")
 
     def play(self, connection: Connection, entry: dict[str, Any]) -> None:
         if entry["n"]:

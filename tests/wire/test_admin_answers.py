@@ -224,16 +224,17 @@ SUPPORTED = {
     "group.version": (0, 1),
     "kraft.version": (0, 1),
     "metadata.version": (7, 30),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
     "transaction.version": (0, 2),
 }
-NOT_SERVED = {"share.version": (0, 1), "streams.version": (0, 1)}
 
 
-def test_kraft_version_is_supported_and_off(connection: Connection, ours: bool) -> None:
+def test_kraft_version_is_supported_and_off(connection: Connection) -> None:
     asked = {"client_software_name": "wire", "client_software_version": "1"}
     told = connection.request(ApiKey.API_VERSIONS, 4, asked)
     supported = {each.name: (each.min_version, each.max_version) for each in told.supported_features}
-    assert supported == SUPPORTED | ({} if ours else NOT_SERVED)
+    assert supported == SUPPORTED
     assert "kraft.version" not in {each.name for each in told.finalized_features}  # level 0 is not told
     old = connection.request(ApiKey.API_VERSIONS, 3, asked)
     assert {each.name for each in old.supported_features} == {"metadata.version"}  # an old client cannot read a minimum of 0
