@@ -11,6 +11,7 @@ import importlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -94,15 +95,9 @@ class ApiRegistry:
 
     def __init__(self, *, unstable: bool = False) -> None:
         self._unstable = unstable
-        self._modules: dict[int, str] = {}
-        self._declared: dict[int, Api] = {}
-        for entry in _HANDLERS.iterdir():
-            found = _FILE.match(entry.name)
-            declared = _DECORATOR.search(entry.read_text(encoding="utf-8")) if found else None
-            if found and declared:
-                key = ApiKey[declared[1]]
-                self._modules[key] = found[1]
-                self._declared[key] = _parse(key, declared)
+        found = _in_files()
+        self._modules: dict[int, str] = {api.key: module for module, api in found}
+        self._declared: dict[int, Api] = {api.key: api for _, api in found}
         self._loaded: dict[int, Api] = {}
         self._served: dict[tuple[int, int], Api] = {}  # (key, version) of requests that came
 
@@ -144,6 +139,18 @@ class ApiRegistry:
             raise CloseConnection(f"request with unknown api key {key}")
         importlib.import_module(f"{_PACKAGE}.{module}")
         return self._loaded.setdefault(key, _handlers[ApiKey(key)])
+
+
+@cache
+def _in_files() -> tuple[tuple[str, Api], ...]:
+    """Module and declaration of each handler; read once a process, as a test may start a broker for each of its functions."""
+    read = []
+    for entry in _HANDLERS.iterdir():
+        found = _FILE.match(entry.name)
+        declared = _DECORATOR.search(entry.read_text(encoding="utf-8")) if found else None
+        if found and declared:
+            read.append((found[1], _parse(ApiKey[declared[1]], declared)))
+    return tuple(read)
 
 
 def _parse(key: ApiKey, declared: re.Match[str]) -> Api:

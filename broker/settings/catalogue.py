@@ -11,6 +11,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
+from functools import cache
 from typing import Any
 
 from oncelog.broker.settings.without_effect import accepted_options
@@ -192,6 +193,11 @@ def topic_options() -> dict[str, Option]:
 
 def broker_options(classes: Iterable[Any]) -> dict[str, Option]:
     """Broker level name -> option. What has a topic level name can be altered while the broker runs (`DynamicLogConfig`)."""
+    return dict(_broker_options(tuple(classes)))
+
+
+@cache
+def _broker_options(classes: tuple[Any, ...]) -> dict[str, Option]:
     found: dict[str, Option] = dict(accepted_options())
     for cls in (ReplicationAndTieringConfig, TimeUnitConfig, FormerNameConfig, *classes):
         for declared in options_of(cls).values():
