@@ -38,7 +38,6 @@ KEPT_SAMPLES, KEPT_READERS = 1_000, 10_000
 _KEPT_APIS = frozenset(
     {ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT, ApiKey.END_TXN}
 )
-WATCHED = _KEPT_APIS | _SAMPLED  # all others need not come past
 _INIT, _OFFSET_COMMIT = int(ApiKey.INIT_PRODUCER_ID), int(ApiKey.OFFSET_COMMIT)
 
 
@@ -60,7 +59,7 @@ class Watching:
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._topic_name: TopicName = str
         self._samples: deque[tuple[int, str, bytes]] = deque(maxlen=KEPT_SAMPLES)
-        self._readers: set[str] = set()
+        self.readers: set[str] = set()  # connections whose first Fetch was looked at
         self._journal = FencingJournal()
 
     def around(self, handler: Handles, context: BrokerContext) -> WatchedHandler:
@@ -88,11 +87,11 @@ class Watching:
 
     def is_new_reader(self, connection: str) -> bool:
         """The first Fetch of a connection names its topics and how it reads; the others are not looked at."""
-        if connection in self._readers:
+        if connection in self.readers:
             return False
-        if len(self._readers) >= KEPT_READERS:
-            self._readers.clear()
-        self._readers.add(connection)
+        if len(self.readers) >= KEPT_READERS:
+            self.readers.clear()
+        self.readers.add(connection)
         return True
 
     def _saw_owner(self, frame: bytes, client_host: str, answer: bytes) -> None:
@@ -146,6 +145,15 @@ class WatchedHandler:
 
     def log_failure(self, connection: Connection, error: BaseException) -> None:
         self._handler.log_failure(connection, error)
+
+    def ways(self) -> Mapping[int, Callable[[memoryview, Connection], Reply[Sent]]]:
+        """By the api's key, those that are watched: all others need not come past, and of Fetch only the first of a connection."""
+        readers, plain, seen = self._watching.readers, self._handle, self.handle
+
+        def fetch(frame: memoryview, connection: Connection) -> Reply[Sent]:
+            return (plain if connection.client_name in readers else seen)(frame, connection)
+
+        return {**dict.fromkeys(map(int, _KEPT_APIS | _SAMPLED), seen), int(ApiKey.FETCH): fetch}
 
     def handle(self, frame: memoryview, connection: Connection) -> Reply[Sent]:
         if len(frame) < _SHORTEST or frame[0] or len(frame) > MOST_FRAME_BYTES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -53,13 +53,12 @@ class CountingHandler:
         self._counts = counts
         self.use(handler)
 
-    def use(self, handler: Handles, aside: Handles | None = None, keys: Iterable[int] = ()) -> None:
-        """From the next request on; those of `keys` are handled `aside`."""
+    def use(self, handler: Handles, aside: Mapping[int, _Handle] | None = None) -> None:
+        """From the next request on; those of the keys in `aside` are handled by that."""
         self.handler = handler
         ways: list[_Handle] = [handler.handle] * 256
-        if aside is not None:
-            for key in keys:
-                ways[key] = aside.handle
+        for key, way in (aside or {}).items():
+            ways[key] = way
         self.handle = _counted(ways, handler.handle, self._counts)
 
     def log_failure(self, connection: Connection, error: BaseException) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from oncelog.broker import lifecycle
-from oncelog.broker.console.watching import WATCHED
 from oncelog.broker.context import BrokerContext
 from oncelog.broker.control.counting import CountingHandler, RequestCounts
 from oncelog.broker.faults.disk import DiskFaults
@@ -20,7 +19,7 @@ from oncelog.broker.testkit.watched_fs import WatchedFileSystem, Watchers
 from oncelog.storage.env import FileSystem
 
 if TYPE_CHECKING:
-    from oncelog.broker.console.watching import Watching
+    from oncelog.broker.console.watching import WatchedHandler, Watching
     from oncelog.broker.lifecycle import Around
 
 _SHORTEST_STEP_MS = 1.0
@@ -46,7 +45,7 @@ class Controlled(ABC):
         self.faults.on_change = self.crash_points.on_change = self._armed_or_not
         self._fs: WatchedFileSystem | None = None
         self._counting: CountingHandler | None = None
-        self._handlers: tuple[Handles, Handles | None, Handles] | None = None  # unwatched, watched, and with rules
+        self._handlers: tuple[Handles, WatchedHandler | None, Handles] | None = None  # unwatched, watched, and with rules
 
     @property
     def running(self) -> lifecycle.Broker:
@@ -111,4 +110,4 @@ class Controlled(ABC):
             if self.faults.rules:
                 self._counting.use(faulty)
             else:
-                self._counting.use(handler, watched, WATCHED)
+                self._counting.use(handler, None if watched is None else watched.ways())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from oncelog.broker.console import watching
-from oncelog.broker.console.watching import Watching
+from oncelog.broker.console.watching import WatchedHandler, Watching
 from oncelog.broker.testkit import Broker
+from oncelog.protocol.api_keys import ApiKey
 from oncelog.protocol.errors import ErrorCode
 from oncelog.protocol.names import TopicPartition
 from support.console_kit import ID, stuck_broker
@@ -60,3 +63,21 @@ def test_what_cannot_be_read_is_left_out() -> None:
     seen = Watching()
     seen.saw(1, "h", bytes([0, 22, 0, 4]) + b"name t torn", b"")
     assert seen.requests_of("t") == []
+
+
+def test_fetches_behind_the_first_of_a_connection_do_not_come_past() -> None:
+    watching, asked = Watching(), []
+
+    class Handler:
+        clock = SimpleNamespace(time_ms=lambda: 1)
+
+        def handle(self, frame: memoryview, connection: object) -> bytes:
+            asked.append(bytes(frame))
+            return b"answer"
+
+    ways = WatchedHandler(Handler(), watching).ways()  # type: ignore[arg-type]
+    connection = SimpleNamespace(client_name="c", client_host="h", sasl=None)
+    for number in range(3):
+        assert ways[ApiKey.FETCH](memoryview(b"\x00\x01\x00\x0c%d" % number), connection) == b"answer"  # type: ignore[arg-type]
+    assert len(asked) == 3
+    assert [frame for _, _, frame in watching.samples(9)] == [asked[0]]
